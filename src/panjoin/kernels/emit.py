@@ -1,0 +1,54 @@
+"""From ranges to pairs: the second pass of a probe, into output whose exact size the first pass has counted.
+
+    probing tuple   0       1       2              probe_no  0  0  2  2  2
+    start .. end    1..3    3..3    2..5      ->   ids       c  a  a  e  b
+    ids             d c a e b                       (ids[1:3], nothing, ids[2:5])
+
+The complements answer "not equal": everything of the array but start .. end, in the array's order.
+An empty interval has start >= end, and a complement of everything.
+"""
+
+from typing import Any
+
+import numpy.typing as npt
+
+from panjoin.kernels.jit import kernel
+
+Array = npt.NDArray[Any]
+
+
+@kernel
+def emit_ranges(starts: Array, ends: Array, ids: Array, first: int, last: int, probe_no: Array, out_ids: Array) -> int:
+    """Write the pairs of probing tuples first .. last - 1; returns how many there were."""
+    at = 0
+    for i in range(first, last):
+        for j in range(starts[i], ends[i]):
+            probe_no[at] = i
+            out_ids[at] = ids[j]
+            at += 1
+    return at
+
+
+@kernel
+def emit_complements(
+    starts: Array, ends: Array, ids: Array, first: int, last: int, probe_no: Array, out_ids: Array
+) -> int:
+    """Write (i, every id outside of starts[i] .. ends[i]) for i in first .. last - 1; returns how many there were."""
+    at = 0
+    for i in range(first, last):
+        for j in range(starts[i]):
+            probe_no[at] = i
+            out_ids[at] = ids[j]
+            at += 1
+        for j in range(max(starts[i], ends[i]), len(ids)):
+            probe_no[at] = i
+            out_ids[at] = ids[j]
+            at += 1
+    return at
+
+
+@kernel
+def count_ranges(starts: Array, ends: Array, counts: Array) -> None:
+    """counts[i] = size of starts[i] .. ends[i]."""
+    for i in range(len(starts)):
+        counts[i] = max(0, ends[i] - starts[i])

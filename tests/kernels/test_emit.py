@@ -1,0 +1,48 @@
+"""Emission against plain Python slices."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from panjoin.kernels import emit
+
+IDS = np.array([30, 20, 0, 40, 10], np.int32)
+ranges = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=8)
+
+
+def run(kernel, pairs, first, last, size):
+    starts, ends = (np.array([p[k] for p in pairs], np.int32) for k in (0, 1))
+    probe_no, ids = np.full(size, -1, np.int32), np.full(size, -1, np.int32)
+    assert kernel(starts, ends, IDS, first, last, probe_no, ids) == size
+    return list(zip(probe_no.tolist(), ids.tolist(), strict=True))
+
+
+@settings(deadline=None)
+@given(ranges, st.data())
+def test_ranges_become_pairs_in_probe_order(pairs, data):
+    first = data.draw(st.integers(0, len(pairs)))
+    last = data.draw(st.integers(first, len(pairs)))
+    expected = [(i, int(v)) for i in range(first, last) for v in IDS[slice(*pairs[i])]]
+    assert run(emit.emit_ranges, pairs, first, last, len(expected)) == expected
+
+
+@settings(deadline=None)
+@given(ranges, st.data())
+def test_complements_are_all_other_ids_and_all_ids_when_the_range_is_empty(pairs, data):
+    first = data.draw(st.integers(0, len(pairs)))
+    last = data.draw(st.integers(first, len(pairs)))
+    expected = [
+        (i, int(v))
+        for i in range(first, last)
+        for v in [x for at, x in enumerate(IDS) if not pairs[i][0] <= at < pairs[i][1]]
+    ]
+    assert run(emit.emit_complements, pairs, first, last, len(expected)) == expected
+
+
+@settings(deadline=None)
+@given(ranges)
+def test_counts_are_never_negative(pairs):
+    starts, ends = (np.array([p[k] for p in pairs], np.int32) for k in (0, 1))
+    counts = np.full(len(pairs), -1, np.int64)
+    emit.count_ranges(starts, ends, counts)
+    assert counts.tolist() == [len(range(*p)) for p in pairs]
