@@ -99,7 +99,9 @@ class Index(ABC):
         if threads < 1:
             raise ParameterError(f"threads must be at least 1, not {threads}")
         if np.dtype(dtype) not in (np.dtype(np.int32), np.dtype(np.int64)):
-            raise ParameterError(f"dtype must be int32 or int64, not {np.dtype(dtype)}; panjoin.keys maps other types to these")
+            raise ParameterError(
+                f"dtype must be int32 or int64, not {np.dtype(dtype)}; panjoin.keys maps other types to these"
+            )
         self.capacity, self.partitions, self.threads = int(capacity), int(partitions), int(threads)
         self.dtype = np.dtype(dtype)
         self.size = 0
@@ -143,7 +145,9 @@ class Index(ABC):
         for name, bound in (("low", low), ("high", high)):
             if not is_ascending(bound):
                 at = int(np.argmax(bound[1:] < bound[:-1]))
-                raise DataError(f"{name} must ascend, but {bound[at]} is followed by {bound[at + 1]} at {at + 1}; sort the batch")
+                raise DataError(
+                    f"{name} must ascend, but {bound[at]} is followed by {bound[at + 1]} at {at + 1}; sort the batch"
+                )
         return self._probe(np.ascontiguousarray(low), np.ascontiguousarray(high), negate)
 
     def seal(self) -> None:
@@ -187,8 +191,11 @@ class Index(ABC):
         if keys.ndim != 1:
             raise DataError(f"{name} must have one dimension, not {keys.ndim}")
         if keys.dtype != self.dtype and len(keys):
-            raise DataError(f"{name} must be {self.dtype} like the index, not {keys.dtype}; convert with .astype(np.{self.dtype})")
-        return keys.astype(self.dtype, copy=False)
+            raise DataError(
+                f"{name} must be {self.dtype} like the index, not {keys.dtype}; convert with .astype(np.{self.dtype})"
+            )
+        as_index: Array = keys.astype(self.dtype, copy=False)
+        return as_index
 
 
 def is_ascending(keys: Array) -> bool:

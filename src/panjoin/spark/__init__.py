@@ -1,0 +1,1 @@
+"""PanJoin inside Spark Structured Streaming."""
