@@ -1,0 +1,17 @@
+"""Which structures the suites run on, and the knobs at which their corners are near: tiny buffers, small fan-outs."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Any
+
+from panjoin.index.contract import _OURS
+
+STRUCTURES = [name for name, module in _OURS.items() if find_spec(module) is not None]
+
+KNOBS: dict[str, list[dict[str, Any]]] = {
+    "bi-sort": [{}, {"buffer": 2}],
+    "rap-table": [{}, {"sigma": 1.05}],
+    "wib-tree": [{"fanout": 3}, {"fanout": 3, "sigma": 1.05}],
+    "scan": [{}],
+}

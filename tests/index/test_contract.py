@@ -1,0 +1,289 @@
+"""The contract by example, for every structure: what is answered, and what is refused with which words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from panjoin.errors import DataError, PanJoinError, ParameterError, StateError
+from panjoin.index import Index, create
+from panjoin.index.contract import names, structure_class
+from tests.index.model import Model, ask, extremes
+from tests.index.structures import KNOBS, STRUCTURES
+
+pytestmark = pytest.mark.parametrize("name", STRUCTURES)
+
+TYPES = pytest.mark.parametrize("dtype", [np.int32, np.int64])
+
+
+def make(name: str, capacity: int = 8, partitions: int = 4, dtype: Any = np.int32, **more: Any) -> Index:
+    return create(name, capacity=capacity, partitions=partitions, dtype=dtype, **(KNOBS[name][-1] | more))
+
+
+def keys(*values: int, dtype: Any = np.int32) -> Any:
+    return np.array(values, dtype)
+
+
+# ---- what is answered ----
+
+
+def test_each_probing_tuple_gets_the_ids_of_the_keys_in_its_interval(name: str) -> None:
+    index = make(name)
+    index.insert(keys(7, 2, 9, 4), [0, 1, 2, 3])
+    index.insert(keys(4, 1, 8), [4, 5, 6])
+    probe = index.probe(keys(0, 2, 4, 10), keys(1, 7, 7, 12))
+    assert probe.counts.tolist() == [1, 4, 3, 0]
+    assert probe.total == 8
+    assert ask(index, keys(0, 2, 4, 10), keys(1, 7, 7, 12)) == [[5], [0, 1, 3, 4], [0, 3, 4], []]
+    assert ask(index, keys(2, 4), keys(4, 7), negate=True) == [[0, 2, 5, 6], [1, 2, 5, 6]]
+
+
+def test_an_empty_index_matches_nothing_not_even_negated(name: str) -> None:
+    index = make(name)
+    for _ in range(2):
+        for negate in (False, True):
+            assert ask(index, keys(-5, 3), keys(3, 3), negate=negate) == [[], []]
+        assert (index.size, index.min_key, index.max_key) == (0, None, None)
+        index.seal()
+
+
+def test_a_probe_of_no_tuples_has_no_counts_and_no_pairs(name: str) -> None:
+    index = make(name)
+    index.insert(keys(1, 2), [0, 1])
+    probe = index.probe([], [])
+    assert probe.counts.shape == (0,) and probe.total == 0
+    assert [len(part) for part in probe.pairs()] == [0, 0]
+    assert list(probe.chunks(10)) == []
+
+
+def test_low_above_high_is_an_empty_interval_whose_complement_is_everything(name: str) -> None:
+    index = make(name)
+    index.insert(keys(1, 2, 3), [0, 1, 2])
+    low, high = keys(2, 3, 3), keys(1, 1, 2)
+    assert ask(index, low, high) == [[], [], []]
+    assert ask(index, low, high, negate=True) == [[0, 1, 2]] * 3
+
+
+@TYPES
+def test_every_interval_between_two_extremes_is_answered(name: str, dtype: Any) -> None:
+    values, model = extremes(dtype), Model()
+    index = make(name, capacity=2 * len(values), partitions=5, dtype=dtype)
+    for half in (values[::2], values[1::2]):
+        batch = keys(*half, *half, dtype=dtype)
+        ids = np.arange(len(model.tuples), len(model.tuples) + len(batch))
+        index.insert(batch, ids)
+        model.insert(batch, ids)
+    for sealed in (False, True):
+        for distance in range(len(values)):  # low = values[i], high = values[i + distance]: both ascend
+            low = keys(*values[: len(values) - distance], dtype=dtype)
+            high = keys(*values[distance:], dtype=dtype)
+            for negate in (False, True):
+                assert ask(index, low, high, negate) == model.probe(low, high, negate)
+                assert ask(index, high, high, negate) == model.probe(high, high, negate)
+        if not sealed:
+            index.seal()
+    index.check()
+
+
+@TYPES
+def test_a_large_window_agrees_with_numpy_on_one_and_on_two_threads(name: str, dtype: Any) -> None:
+    """Past every small threshold: several blocks, partitions and leaves, batches of all sizes, 128 tuples per thread."""
+    rng = np.random.default_rng(7)
+    capacity = 20_000
+    window = (rng.zipf(1.3, capacity) % 5_000).astype(dtype)
+    window[::3] = rng.integers(np.iinfo(dtype).min, np.iinfo(dtype).max, len(window[::3]), dtype=dtype)
+    indexes = [create(name, capacity=capacity, partitions=300, dtype=dtype, threads=threads) for threads in (1, 2)]
+    at = 0
+    for size in (1, 7, 2_000, 5_000, 12_000, 992):
+        for index in indexes:
+            index.insert(window[at : at + size], np.arange(at, at + size))
+        at += size
+    assert at == capacity
+    order = np.argsort(window, kind="stable")
+    in_order = window[order]
+    low = np.sort(np.concatenate([rng.choice(window, 500), rng.integers(0, 6_000, 500).astype(dtype)]))
+    info = np.iinfo(dtype)
+    high = np.where(low > info.max - 10, info.max, low + dtype(10))
+    first, last = np.searchsorted(in_order, low, "left"), np.searchsorted(in_order, high, "right")
+    for index in indexes:
+        for _ in range(2):
+            index.check()
+            found = index.probe(low, high)
+            assert (found.counts == last - first).all()
+            assert (index.probe(low, high, negate=True).counts == capacity - (last - first)).all()
+            probe_no, ids = found.pairs()
+            assert (probe_no == np.repeat(np.arange(len(low)), last - first)).all()
+            expected = np.concatenate([np.sort(order[a:b]) for a, b in zip(first, last, strict=True)])
+            assert (ids[np.lexsort((ids, probe_no))] == expected).all()
+            index.seal()
+
+
+def test_counts_go_past_two_to_the_31_and_pairs_still_come_in_bounded_chunks(name: str) -> None:
+    hot = 50_000
+    index = create(name, capacity=hot, partitions=16)
+    index.insert(np.full(hot, 5, np.int32), np.arange(hot))
+    probe = index.probe(np.full(hot, 5, np.int32), np.full(hot, 5, np.int32))
+    assert probe.total == hot * hot > 2**31
+    pieces = probe.chunks(100_000)
+    for first in (0, 2):
+        probe_no, ids = next(pieces)
+        assert (probe_no == np.repeat([first, first + 1], hot)).all()
+        assert (np.sort(ids[:hot]) == np.arange(hot)).all()
+
+
+# ---- the life of an index ----
+
+
+def test_the_next_subwindow_takes_size_and_type_from_the_last(name: str) -> None:
+    previous = make(name, capacity=9, partitions=3, dtype=np.int64)
+    previous.insert(keys(5, 5, 5, dtype=np.int64), [0, 1, 2])
+    for after_seal in (False, True):
+        following = create(name, like=previous)
+        assert (following.capacity, following.partitions, following.dtype) == (9, 3, np.dtype(np.int64))
+        assert (following.size, following.sealed) == (0, False)
+        following.check()
+        smaller = create(name, like=previous, capacity=2)
+        assert (smaller.capacity, smaller.partitions) == (2, 2)
+        smaller.insert(keys(5, 6, dtype=np.int64), [0, 1])
+        smaller.check()
+        if not after_seal:
+            previous.seal()
+    assert previous.size == 3
+
+
+@pytest.mark.parametrize("other", STRUCTURES)
+def test_a_chain_may_change_its_structure(name: str, other: str) -> None:
+    previous = make(other)
+    previous.insert(keys(1, 2, 2, 3), [0, 1, 2, 3])
+    previous.seal()
+    index = create(name, like=previous)
+    assert (index.name, index.capacity, index.partitions) == (name, 8, 4)
+    index.insert(keys(2), [0])
+    assert ask(index, keys(2), keys(2)) == [[0]]
+
+
+@TYPES
+@pytest.mark.parametrize("filled", [0, 1, 8])
+def test_a_sealed_index_opens_from_read_only_arrays_without_copies(name: str, dtype: Any, filled: int) -> None:
+    index = make(name, dtype=dtype)
+    index.insert(np.arange(filled, dtype=dtype)[::-1] // 2, np.arange(filled))
+    index.seal()
+    stored = {key: array.copy() for key, array in index.arrays().items()}
+    for array in stored.values():
+        array.flags.writeable = False
+    opened = structure_class(name).open(stored)
+    opened.check()
+    assert (opened.name, opened.size, opened.dtype, opened.sealed) == (name, filled, np.dtype(dtype), True)
+    assert ask(opened, keys(0, 1, dtype=dtype), keys(0, 9, dtype=dtype)) == ask(
+        index, keys(0, 1, dtype=dtype), keys(0, 9, dtype=dtype)
+    )
+    if filled == 8:
+        held = [value for value in _arrays_in(vars(opened)) if value.nbytes >= 8 * 4]
+        assert any(np.shares_memory(array, value) for array in stored.values() for value in held)
+    with pytest.raises(StateError, match="is sealed"):
+        opened.insert(keys(1, dtype=dtype), [0])
+
+
+def _arrays_in(value: Any) -> list[Any]:
+    if isinstance(value, np.ndarray):
+        return [value]
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, (tuple, list)) else []
+    return [array for part in parts for array in _arrays_in(part)]
+
+
+def test_every_structure_says_its_name(name: str) -> None:
+    assert name in names() and structure_class(name).name == name == make(name).name
+
+
+# ---- what is refused ----
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"capacity": 0}, "capacity must be at least 1, not 0"),
+        ({"capacity": -3}, "capacity must be at least 1, not -3"),
+        ({"partitions": 0}, "partitions must be between 1 and the capacity 8, not 0"),
+        ({"partitions": 9}, "partitions must be between 1 and the capacity 8, not 9"),
+        ({"threads": 0}, "threads must be at least 1, not 0"),
+        ({"dtype": np.float64}, "dtype must be int32 or int64, not float64"),
+        ({"dtype": np.uint32}, "dtype must be int32 or int64, not uint32"),
+        ({"dtype": np.dtype(">i4")}, "dtype must be int32 or int64, not >i4"),
+        ({"colour": "red"}, "has no such option: .*colour"),
+    ],
+)
+def test_a_wrong_parameter_is_refused(name: str, wrong: dict[str, Any], message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        make(name, **wrong)
+
+
+def test_capacity_is_needed_when_there_is_no_predecessor(name: str) -> None:
+    with pytest.raises(ParameterError, match="capacity is needed"):
+        create(name)
+
+
+BAD_BATCHES: list[tuple[Any, Any, str]] = [
+    (np.zeros(1, np.int64), [0], r"keys must be int32 like the index, not int64; convert with .astype\(np.int32\)"),
+    (np.zeros(1, np.uint32), [0], "keys must be int32 like the index, not uint32"),
+    (np.zeros(1, np.float32), [0], "keys must be int32 like the index, not float32"),
+    (np.zeros((1, 1), np.int32), [[0]], "keys must have one dimension, not 2"),
+    (np.zeros(2, np.int32), [0], r"keys and ids must have the same length, not 2 and \(1,\)"),
+    (np.zeros(0, np.int32), [0], r"keys and ids must have the same length, not 0 and \(1,\)"),
+    (np.zeros(1, np.int32), [-1], r"ids must be whole numbers in 0..2\^31-1, not int64 in -1..-1"),
+    (np.zeros(1, np.int32), [2**31], r"ids must be whole numbers in 0..2\^31-1, not int64 in 2147483648"),
+    (np.zeros(1, np.int32), [0.5], r"ids must be whole numbers in 0..2\^31-1, not float64"),
+    (
+        np.zeros(9, np.int32),
+        np.arange(9),
+        "cannot insert 9 tuples: 3 of capacity 8 are taken; insert at most 5, then seal",
+    ),
+    (
+        np.zeros(6, np.int32),
+        np.arange(6),
+        "cannot insert 6 tuples: 3 of capacity 8 are taken; insert at most 5, then seal",
+    ),
+]
+BAD_PROBES: list[tuple[Any, Any, str]] = [
+    (keys(3, 2), keys(3, 3), "low must ascend, but 3 is followed by 2 at 1; sort the batch"),
+    (keys(1, 1, 2), keys(3, 5, 4), "high must ascend, but 5 is followed by 4 at 2; sort the batch"),
+    (keys(1, 2), keys(1), "low and high must have the same length, not 2 and 1"),
+    (np.zeros(1, np.int64), keys(1), "low must be int32 like the index, not int64"),
+    (keys(1), np.zeros(1, np.float64), "high must be int32 like the index, not float64"),
+    (np.zeros((1, 1), np.int32), keys(1), "low must have one dimension, not 2"),
+]
+
+
+def test_a_refused_call_leaves_the_index_as_it_was(name: str) -> None:
+    index, model = make(name), Model()
+    batch, ids = keys(6, 2, 4), np.arange(3)
+    index.insert(batch, ids)
+    model.insert(batch, ids)
+    whole = keys(-9), keys(9)
+    for sealed in (False, True):
+        for bad_keys, bad_ids, message in BAD_BATCHES:
+            with pytest.raises(PanJoinError, match=None if sealed else message) as refusal:
+                index.insert(bad_keys, bad_ids)
+            assert sealed or isinstance(refusal.value, DataError)
+        for low, high, message in BAD_PROBES:
+            with pytest.raises(DataError, match=message):
+                index.probe(low, high)
+        with pytest.raises(ParameterError, match="max_pairs must be at least 1, not 0"):
+            next(index.probe(*whole).chunks(0))
+        assert (index.size, index.min_key, index.max_key) == (3, 2, 6)
+        assert ask(index, *whole) == model.probe(*whole)
+        index.check()
+        index.seal()
+    with pytest.raises(StateError, match=f"cannot insert 1 tuples: this {name} index is sealed; create a new one"):
+        index.insert(keys(1), [3])
+
+
+def test_only_a_structure_that_keeps_order_gives_ranges(name: str) -> None:
+    index = make(name)
+    index.insert(keys(1), [0])
+    if name != "bi-sort":
+        with pytest.raises(StateError, match="only a bi-sort index answers with ranges"):
+            index.probe(keys(1), keys(1)).ranges()
+    else:
+        assert index.probe(keys(1), keys(1)).ranges() is not None
