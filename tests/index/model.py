@@ -36,9 +36,11 @@ class Model:
 def ask(index: Any, low: Any, high: Any, negate: bool = False, chunk: int = 3) -> list[list[int]]:
     """The index's answer in the model's form; asserts that counts, pairs and chunks tell the same."""
     probe = index.probe(low, high, negate=negate)
-    assert probe.counts.dtype == np.int64 and probe.counts.shape == (len(low),)
+    assert probe.counts.dtype == np.int64
+    assert probe.counts.shape == (len(low),)
     probe_no, ids = probe.pairs()
-    assert probe_no.dtype == np.int32 and ids.dtype == np.int32
+    assert probe_no.dtype == np.int32
+    assert ids.dtype == np.int32
     assert len(probe_no) == len(ids) == probe.total == int(probe.counts.sum())
     assert (np.diff(probe_no) >= 0).all(), "pairs come ordered by probe_no"
     assert np.bincount(probe_no, minlength=len(low)).tolist() == probe.counts.tolist()

@@ -53,7 +53,8 @@ def test_a_probe_of_no_tuples_has_no_counts_and_no_pairs(name: str) -> None:
     index = make(name)
     index.insert(keys(1, 2), [0, 1])
     probe = index.probe([], [])
-    assert probe.counts.shape == (0,) and probe.total == 0
+    assert probe.counts.shape == (0,)
+    assert probe.total == 0
     assert [len(part) for part in probe.pairs()] == [0, 0]
     assert list(probe.chunks(10)) == []
 
@@ -89,7 +90,7 @@ def test_every_interval_between_two_extremes_is_answered(name: str, dtype: Any) 
 
 @TYPES
 def test_a_large_window_agrees_with_numpy_on_one_and_on_two_threads(name: str, dtype: Any) -> None:
-    """Past every small threshold: several blocks, partitions and leaves, batches of all sizes, 128 tuples per thread."""
+    """Past every small threshold: several blocks, partitions and leaves, batches of all sizes, two threads."""
     rng = np.random.default_rng(7)
     capacity = 20_000
     window = (rng.zipf(1.3, capacity) % 5_000).astype(dtype)
@@ -194,7 +195,8 @@ def _arrays_in(value: Any) -> list[Any]:
 
 
 def test_every_structure_says_its_name(name: str) -> None:
-    assert name in names() and structure_class(name).name == name == make(name).name
+    assert name in names()
+    assert structure_class(name).name == name == make(name).name
 
 
 # ---- what is refused ----

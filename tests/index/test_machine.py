@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -158,12 +158,6 @@ class Subwindows(RuleBasedStateMachine):
 @pytest.mark.parametrize("name", STRUCTURES)
 def test_a_structure_agrees_with_the_model_whatever_is_done_to_it(name: str) -> None:
     machine = type(name, (Subwindows,), {"name": name})
-    run_state_machine_as_test(
-        machine,
-        settings=settings(
-            settings.default,
-            stateful_step_count=30,
-            deadline=None,
-            suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-        ),
-    )
+    profile = settings.default  # a step costs a few milliseconds, so a quick run can afford more examples than others
+    examples = max(100, profile.max_examples)
+    run_state_machine_as_test(machine, settings=settings(profile, max_examples=examples, stateful_step_count=30))

@@ -26,7 +26,8 @@ def test_equal_probing_tuples_share_an_interval_and_empty_ones_have_none() -> No
     high = np.array([2, 2, 2, 2, 5, 6], np.int32)
     starts, widths, which = Intervals.of(low, high, False)
     assert which.tolist() == [0, 0, -1, -1, 1, 2]
-    assert starts.tolist() == [1, 5, 5] and widths.tolist() == [1, 0, 1]
+    assert starts.tolist() == [1, 5, 5]
+    assert widths.tolist() == [1, 0, 1]
 
 
 def test_tuples_stay_where_they_arrived() -> None:
@@ -35,7 +36,8 @@ def test_tuples_stay_where_they_arrived() -> None:
     scan.insert(np.array([1, 7], np.int32), [2, 3])
     scan.seal()
     arrays = scan.arrays()
-    assert arrays["keys"].tolist() == [5, 9, 1, 7] and arrays["ids"].tolist() == [0, 1, 2, 3]
+    assert arrays["keys"].tolist() == [5, 9, 1, 7]
+    assert arrays["ids"].tolist() == [0, 1, 2, 3]
     assert scan.probe(np.array([0], np.int32), np.array([8], np.int32)).pairs()[1].tolist() == [0, 2, 3]
 
 

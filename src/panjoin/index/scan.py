@@ -98,6 +98,7 @@ class Scan(Index):
     def __init__(
         self, *, capacity: int, partitions: int, dtype: Any, threads: int = 1, like: Index | None = None
     ) -> None:
+        del like  # a nested loop has nothing to learn from the subwindow before it
         super().__init__(capacity=capacity, partitions=partitions, dtype=dtype, threads=threads)
         self.keys = np.empty(self.capacity, self.dtype)
         self.ids = np.empty(self.capacity, np.int32)
@@ -115,6 +116,7 @@ class Scan(Index):
 
     @property
     def memory_bytes(self) -> int:
+        """Bytes of keys and ids, for the whole capacity from the start."""
         return self.keys.nbytes + self.ids.nbytes
 
     def check(self) -> None:
@@ -131,11 +133,13 @@ class Scan(Index):
         assert (self.ids[: self.size] >= 0).all(), state
 
     def arrays(self) -> dict[str, Array]:
+        """Keys, ids, and what `create` was told."""
         keys, ids = self.keys[: self.size], self.ids[: self.size]
         return {"keys": keys, "ids": ids, "shape": np.array([self.capacity, self.partitions], np.int64)}
 
     @classmethod
     def open(cls, arrays: Mapping[str, Array]) -> Scan:
+        """The opposite of `arrays`; a nested loop over a memory map reads it anyway, so its ends are found here."""
         keys, ids = np.asarray(arrays["keys"]), np.asarray(arrays["ids"])
         index = cls.__new__(cls)
         capacity, partitions = (int(number) for number in arrays["shape"])
