@@ -1,0 +1,102 @@
+"""Arrow columns as numpy arrays: values, validity and microseconds, without copying where Arrow's layout allows it.
+
+    pa.Array (offset 2, length 3)      values(array, np.int32)
+    values   | 7 | 7 | 1 | ? | 5 |       ->  view [1, ?, 5]        '?' is whatever the buffer holds under a NULL
+    validity | 1 | 1 | 1 | 0 | 1 |     validity(array)
+                                         ->  [True, False, True], or None when nothing is NULL
+
+Invariants: views are read-only (the memory is Arrow's) and aligned; what lies under a NULL is never looked at when a
+value is judged; a conversion of units is exact or refused.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from panjoin.errors import DataError
+
+Array = npt.NDArray[Any]
+Mask = npt.NDArray[np.bool_]
+
+MICROS_PER_UNIT = {"s": 1_000_000, "ms": 1_000, "us": 1}
+NANOS_PER_MICRO = 1_000
+
+
+def values(array: pa.Array, dtype: Any, buffer: int = 1) -> Array:
+    """The fixed-width values of an array as a read-only view of buffer number `buffer`."""
+    dtype = np.dtype(dtype)
+    memory = array.buffers()[buffer]
+    if memory is None or len(array) == 0:
+        return np.empty(0, dtype) if len(array) == 0 else np.zeros(len(array), dtype)
+    return view(memory, dtype, len(array), array.offset)
+
+
+def view(memory: pa.Buffer, dtype: Any, count: int, first: int = 0) -> Array:
+    """`count` items of a buffer from item `first` on; read-only; copied only when the memory is not aligned."""
+    dtype = np.dtype(dtype)
+    items = np.frombuffer(memory, dtype, count=count, offset=first * dtype.itemsize)
+    if not items.flags.aligned:
+        items = items.copy()
+    return frozen(items)
+
+
+def frozen(items: Array) -> Array:
+    """A read-only view. Kernels that read Arrow memory are compiled for these alone, hence once."""
+    items = items.view()
+    items.flags.writeable = False
+    return items
+
+
+def validity(array: pa.Array) -> Mask | None:
+    """True where a value is present, or None when all are."""
+    if array.null_count == 0:
+        return None
+    bitmap = array.buffers()[0]
+    if bitmap is None:  # null type, and types that keep their NULLs elsewhere
+        return np.asarray(array.is_valid())
+    return bits(bitmap, len(array), array.offset)
+
+
+def bits(memory: pa.Buffer, count: int, first: int = 0) -> Mask:
+    """`count` bits of a bitmap from bit `first` on, one boolean each."""
+    first_byte, first_bit = divmod(first, 8)
+    packed = np.frombuffer(memory, np.uint8, count=(first_bit + count + 7) // 8, offset=first_byte)
+    return np.unpackbits(packed, count=first_bit + count, bitorder="little")[first_bit:].view(np.bool_)
+
+
+def microseconds(array: pa.Array, valid: Mask | None, column: str | None = None) -> Array:
+    """A timestamp or duration of any unit, in whole microseconds as Spark keeps it; refused when that is not exact."""
+    unit = array.type.unit
+    raw = values(array, np.int64)
+    if unit == "us":
+        return raw
+    present = raw if valid is None else np.where(valid, raw, 0)
+    if unit == "ns":
+        whole = present // NANOS_PER_MICRO
+        wrong = whole * NANOS_PER_MICRO != present
+        if wrong.any():
+            at = int(np.argmax(wrong))
+            raise DataError(
+                f"{prefix(column)}{present[at]} ns at row {at} is not a whole number of microseconds, which is what "
+                f"Spark keeps; round it first, e.g. pc.floor_temporal(column, unit='microsecond')"
+            )
+        return whole
+    factor = MICROS_PER_UNIT[unit]
+    limit = np.iinfo(np.int64).max // factor
+    wrong = (present > limit) | (present < -limit)
+    if wrong.any():
+        at = int(np.argmax(wrong))
+        raise DataError(
+            f"{prefix(column)}{present[at]} {unit} at row {at} does not fit 64-bit microseconds (about 292,000 years); "
+            f"set such values to NULL or clamp them"
+        )
+    return present * factor
+
+
+def prefix(column: str | None) -> str:
+    """The beginning of a message about a column."""
+    return "" if column is None else f"column {column!r}: "
