@@ -11,7 +11,7 @@ value is judged; a conversion of units is exact or refused.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,12 +26,34 @@ MICROS_PER_UNIT = {"s": 1_000_000, "ms": 1_000, "us": 1}
 NANOS_PER_MICRO = 1_000
 
 
-def values(array: pa.Array, dtype: Any, buffer: int = 1) -> Array:
-    """The fixed-width values of an array as a read-only view of buffer number `buffer`."""
-    dtype = np.dtype(dtype)
-    memory = array.buffers()[buffer]
+class Column(NamedTuple):
+    """One Arrow array at the door: its validity, and the name that messages call it by."""
+
+    array: pa.Array
+    valid: Mask | None
+    name: str | None = None
+
+    def present(self, raw: Array) -> Array:
+        """The values with zeros under the NULLs, so that only real values are judged."""
+        return raw if self.valid is None else np.where(self.valid, raw, raw.dtype.type(0))
+
+    def refuse(self, wrong: Array, raw: Array, complaint: str) -> None:
+        """Refuse the column when a value is wrong, quoting the first such value."""
+        if wrong.any():
+            at = int(np.argmax(wrong))
+            raise DataError(f"{prefix(self.name)}{raw[at]} at row {at} {complaint}")
+
+
+def prefix(column: str | None) -> str:
+    """The beginning of a message about a column."""
+    return "" if column is None else f"column {column!r}: "
+
+
+def values(array: pa.Array, dtype: Any) -> Array:
+    """The fixed-width values of an array as a read-only view."""
+    memory = array.buffers()[1]
     if memory is None or len(array) == 0:
-        return np.empty(0, dtype) if len(array) == 0 else np.zeros(len(array), dtype)
+        return frozen(np.zeros(len(array), dtype))
     return view(memory, dtype, len(array), array.offset)
 
 
@@ -39,9 +61,7 @@ def view(memory: pa.Buffer, dtype: Any, count: int, first: int = 0) -> Array:
     """`count` items of a buffer from item `first` on; read-only; copied only when the memory is not aligned."""
     dtype = np.dtype(dtype)
     items = np.frombuffer(memory, dtype, count=count, offset=first * dtype.itemsize)
-    if not items.flags.aligned:
-        items = items.copy()
-    return frozen(items)
+    return frozen(items if items.flags.aligned else items.copy())
 
 
 def frozen(items: Array) -> Array:
@@ -68,35 +88,28 @@ def bits(memory: pa.Buffer, count: int, first: int = 0) -> Mask:
     return np.unpackbits(packed, count=first_bit + count, bitorder="little")[first_bit:].view(np.bool_)
 
 
-def microseconds(array: pa.Array, valid: Mask | None, column: str | None = None) -> Array:
+def microseconds(column: Column) -> Array:
     """A timestamp or duration of any unit, in whole microseconds as Spark keeps it; refused when that is not exact."""
-    unit = array.type.unit
-    raw = values(array, np.int64)
+    unit = column.array.type.unit
+    raw = values(column.array, np.int64)
     if unit == "us":
         return raw
-    present = raw if valid is None else np.where(valid, raw, 0)
+    present = column.present(raw)
     if unit == "ns":
-        whole = present // NANOS_PER_MICRO
-        wrong = whole * NANOS_PER_MICRO != present
-        if wrong.any():
-            at = int(np.argmax(wrong))
-            raise DataError(
-                f"{prefix(column)}{present[at]} ns at row {at} is not a whole number of microseconds, which is what "
-                f"Spark keeps; round it first, e.g. pc.floor_temporal(column, unit='microsecond')"
-            )
+        whole: Array = present // NANOS_PER_MICRO
+        column.refuse(
+            whole * NANOS_PER_MICRO != present,
+            present,
+            "ns is not a whole number of microseconds, which is what Spark keeps; round the column first, for example "
+            "with pyarrow.compute.floor_temporal(column, unit='microsecond')",
+        )
         return whole
     factor = MICROS_PER_UNIT[unit]
     limit = np.iinfo(np.int64).max // factor
-    wrong = (present > limit) | (present < -limit)
-    if wrong.any():
-        at = int(np.argmax(wrong))
-        raise DataError(
-            f"{prefix(column)}{present[at]} {unit} at row {at} does not fit 64-bit microseconds (about 292,000 years); "
-            f"set such values to NULL or clamp them"
-        )
-    return present * factor
-
-
-def prefix(column: str | None) -> str:
-    """The beginning of a message about a column."""
-    return "" if column is None else f"column {column!r}: "
+    column.refuse(
+        (present > limit) | (present < -limit),
+        present,
+        f"{unit} does not fit 64-bit microseconds (about 292,000 years); make such values NULL, or clamp them",
+    )
+    micros: Array = present * factor
+    return micros

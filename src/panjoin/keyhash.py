@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
@@ -97,28 +96,23 @@ def _frozen_range(count: int, width: int) -> Array:
 # ---- kernels. Every number is uint64: one int64 among them would turn the arithmetic into float64 ----
 
 
-def _word_type(typingctx: Any, data: Any, at: Any) -> Any:
-    """Eight bytes from position `at`, little-endian: one unaligned load instead of eight loads and shifts."""
-    return types.uint64(data, types.uint64), _load(64)
+def _load(number: Any) -> Any:
+    """A function of kernels: `number` (uint64, uint32) from byte `at` on, by one unaligned load, not by byte shifts."""
 
+    def typed(typingctx: Any, data: Any, at: Any) -> Any:  # noqa: ARG001  (numba gives both)
+        return types.uint64(data, types.uint64), generate
 
-def _half_type(typingctx: Any, data: Any, at: Any) -> Any:
-    """Four bytes from position `at`, little-endian."""
-    return types.uint64(data, types.uint64), _load(32)
-
-
-def _load(bits: int) -> Any:
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         array = context.make_array(signature.args[0])(context, builder, args[0])
         start = builder.gep(array.data, [args[1]])
-        number = builder.load(builder.bitcast(start, ir.IntType(bits).as_pointer()), align=1)
-        return builder.zext(number, ir.IntType(64)) if bits < 64 else number  # noqa: PLR2004
+        pointer = builder.bitcast(start, context.get_value_type(number).as_pointer())
+        return context.cast(builder, builder.load(pointer, align=1), number, types.uint64)
 
-    return codegen
+    return intrinsic(typed)
 
 
-_word: Any = intrinsic(_word_type)
-_half: Any = intrinsic(_half_type)
+_word = _load(types.uint64)
+_half = _load(types.uint32)
 
 
 @kernel

@@ -43,7 +43,11 @@ def test_narrowing_is_monotone_and_fits_its_bits_at_all_powers_of_two(name, bits
     assert narrowed[-1] < 2 ** (bits - 1)
 
 
-@given(st.lists(st.integers(MIN, MAX), min_size=2), st.sampled_from(WIDTHS), st.sampled_from(["long", "timestamp", "double"]))
+@given(
+    st.lists(st.integers(MIN, MAX), min_size=2),
+    st.sampled_from(WIDTHS),
+    st.sampled_from(["long", "timestamp", "double"]),
+)
 def test_narrowing_any_64_bit_keys_is_monotone(keys, bits, name):
     narrowed = codec(TYPES[name]).narrow(np.array(sorted(keys), np.int64), bits)
     assert (np.diff(narrowed) >= 0).all()
@@ -71,7 +75,8 @@ def test_longs_are_exact_below_the_mantissa_and_of_its_relative_precision_beyond
 
 
 @pytest.mark.parametrize(
-    ("year", "millis"), [(1958, 67), (1990, 67), (2000, 34), (2021, 8.4), (2026, 4.2), (2033, 4.2), (2038, 8.4), (2064, 34)]
+    ("year", "millis"),
+    [(1958, 67), (1990, 67), (2000, 34), (2021, 8.4), (2026, 4.2), (2033, 4.2), (2038, 8.4), (2064, 34)],
 )
 def test_timestamps_of_40_bits_are_this_fine_in_this_year(year, millis):
     subject = codec(pa.timestamp("us"))
