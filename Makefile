@@ -9,9 +9,8 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 PIP := $(RUN) -m pip --disable-pip-version-check --quiet
 
-export PYTHONPATH := src
-export PYTHONDONTWRITEBYTECODE :=
-unexport PYTHONHOME
+# Nobody else's modules: the package is installed from this tree.
+unexport PYTHONPATH PYTHONHOME
 
 .PHONY: help demo test test-all check format doctor clean java
 
@@ -51,7 +50,7 @@ java: $(VENV)/ready
 
 # hatchling and editables come first, pinned like everything else, because pip would fetch the newest for the build.
 $(VENV)/ready: pyproject.toml constraints.txt
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null || \
 	  { echo "PanJoin needs Python 3.11, 3.12 or 3.13, but '$(PYTHON)' is $$($(PYTHON) --version 2>&1);" \
 	         "run for example: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
 	@echo "making $(VENV) (once, a few minutes)"

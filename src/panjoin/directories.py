@@ -66,11 +66,11 @@ def _refuse_unless_private(path: Path) -> None:
         raise ParameterError(f"{path} is not a directory; remove it, or {_OTHER_PLACE}")
     if status.st_uid != os.getuid():
         raise ParameterError(f"{path} belongs to user {status.st_uid}, not to you ({os.getuid()}); {_OTHER_PLACE}")
-    if stat.S_IMODE(status.st_mode) & 0o077:
-        mode = stat.S_IMODE(status.st_mode)
+    mode = stat.S_IMODE(status.st_mode)
+    if mode & 0o077:
         raise ParameterError(f"{path} has mode {mode:o}, so others can enter it; mend it with: chmod 700 '{path}'")
-    if not os.access(path, os.W_OK | os.X_OK):
-        raise ParameterError(f"{path} is not writable; mend it with: chmod 700 '{path}'")
+    if mode != _OWNER_ONLY:
+        raise ParameterError(f"{path} has mode {mode:o}, so we cannot write there; mend it with: chmod 700 '{path}'")
 
 
 def _temporary(purpose: str) -> Path:
