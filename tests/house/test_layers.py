@@ -18,12 +18,13 @@ ROOMS: tuple[tuple[str, ...], ...] = (
     ("directories",),
     ("kernels.jit",),  # the numba options, apart from the kernels: hashing in `keys` is compiled as well
     # ---- what the user says ----
-    ("expression", "predicate"),
+    ("kinds", "expression", "sqltext", "normal", "predicate"),
     ("window",),
     ("options",),
     # ---- what arrives ----
     ("columns",),
     ("keypack", "keyhash"),
+    ("keycodec",),
     ("keys",),
     ("bounds",),
     ("records",),
