@@ -37,11 +37,12 @@ class Column(NamedTuple):
         """The values with zeros under the NULLs, so that only real values are judged."""
         return raw if self.valid is None else np.where(self.valid, raw, raw.dtype.type(0))
 
-    def refuse(self, wrong: Array, raw: Array, complaint: str) -> None:
+    def refuse(self, wrong: Array, raw: Array, complaint: str, unit: str = "") -> None:
         """Refuse the column when a value is wrong, quoting the first such value."""
         if wrong.any():
             at = int(np.argmax(wrong))
-            raise DataError(f"{prefix(self.name)}{raw[at]} at row {at} {complaint}")
+            quoted = f"{raw[at]} {unit}".rstrip()
+            raise DataError(f"{prefix(self.name)}{quoted} at row {at} {complaint}")
 
 
 def prefix(column: str | None) -> str:
@@ -100,8 +101,9 @@ def microseconds(column: Column) -> Array:
         column.refuse(
             whole * NANOS_PER_MICRO != present,
             present,
-            "ns is not a whole number of microseconds, which is what Spark keeps; round the column first, for example "
+            "is not a whole number of microseconds, which is what Spark keeps; round the column first, for example "
             "with pyarrow.compute.floor_temporal(column, unit='microsecond')",
+            unit,
         )
         return whole
     factor = MICROS_PER_UNIT[unit]
@@ -109,7 +111,8 @@ def microseconds(column: Column) -> Array:
     column.refuse(
         (present > limit) | (present < -limit),
         present,
-        f"{unit} does not fit 64-bit microseconds (about 292,000 years); make such values NULL, or clamp them",
+        "does not fit 64-bit microseconds (about 292,000 years); make such values NULL, or clamp them",
+        unit,
     )
     micros: Array = present * factor
     return micros

@@ -62,7 +62,7 @@ class KeyCodec:
         return keys.astype(self.physical, copy=False)
 
     def narrow(self, keys: Array, bits: int) -> Array:
-        """Keys as `bits`-bit numbers (in int64), monotone: x <= y implies narrow(x) <= narrow(y). See keypack.py."""
+        """Keys as `bits`-bit numbers, in int64, in an order that never turns round but may merge. See keypack.py."""
         keypack.check_bits(bits)
         return keys.astype(np.int64) if self.narrows_exactly(bits) else self._narrow(keys, bits)
 

@@ -12,6 +12,10 @@
 
 Invariants: those of keycodec.py, with Spark's comparison: NaN equals NaN and is greater than everything, -0.0 equals
 0.0. The keys of ints, longs, dates and timestamps in microseconds are the Arrow buffer itself, not a copy.
+
+Time of `encode` over that of copying the keys, 8M values, one thread (a copy took 6.4 ms for int64): int, long and
+timestamp 0.0 (0.05 with NULLs, for the mask), double and float 1.05, decimal(18) 1.3, timestamp in ms 1.7, in ns 2.8
+(the exactness check). Strings of seven bytes: 159M/s; long strings: 19 GB/s.
 """
 
 from __future__ import annotations
@@ -67,7 +71,7 @@ class _Date64(KeyCodec):
         millis = column.present(values(column.array, np.int64))
         days = millis // MILLIS_PER_DAY
         wrong = (days * MILLIS_PER_DAY != millis) | (days < self.lowest) | (days > self.highest)
-        column.refuse(wrong, millis, "ms is not a date (whole days in 32 bits); cast the column to date32")
+        column.refuse(wrong, millis, "is not a date (whole days in 32 bits); cast the column to date32", "ms")
         return days.astype(np.int32)
 
 
@@ -95,7 +99,7 @@ class _Time(KeyCodec):
         kind = column.array.type
         unit = NANOS_PER_UNIT[kind.unit]
         raw = column.present(values(column.array, np.int32 if pa.types.is_time32(kind) else np.int64))
-        column.refuse((raw < 0) | (raw >= NANOS_PER_DAY // unit), raw, f"{kind.unit} is not a time of day")
+        column.refuse((raw < 0) | (raw >= NANOS_PER_DAY // unit), raw, "is not a time of day", kind.unit)
         nanos: Array = raw.astype(np.int64, copy=False) * np.int64(unit)
         return nanos
 
@@ -190,6 +194,8 @@ def _integer(kind: pa.DataType) -> KeyCodec:
 
 
 def _decimal(kind: pa.DataType) -> KeyCodec:
+    if pa.types.is_decimal256(kind):  # a container with much room to spare; such columns are cast
+        kind = pa.decimal128(kind.precision, kind.scale)
     dtype = np.int32 if kind.precision <= DIGITS_OF_INT32 else np.int64
     return _Decimal(kind, dtype, dtype, 1 - 10**kind.precision, 10**kind.precision - 1)
 
