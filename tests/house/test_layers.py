@@ -17,12 +17,16 @@ ROOMS: tuple[tuple[str, ...], ...] = (
     ("errors",),
     ("directories",),
     ("kernels.jit",),  # the numba options, apart from the kernels: hashing in `keys` is compiled as well
+    ("columns",),  # Arrow columns seen as arrays: conditions are evaluated on them, keys are made from them
     # ---- what the user says ----
-    ("kinds", "expression", "sqltext", "normal", "predicate"),
+    ("expression", "zones", "kinds"),
+    ("sqltext", "normal"),
+    ("evaluate",),
+    ("binding",),
+    ("predicate",),
     ("window",),
     ("options",),
     # ---- what arrives ----
-    ("columns",),
     ("keypack", "keyhash"),
     ("keycodec",),
     ("keys",),
