@@ -43,22 +43,25 @@ def resident_path() -> Path:
     return _temporary("resident")
 
 
-def private_directory(path: Path) -> Path:
-    """`path` as a directory that is ours alone; created when missing, refused when it is not ours alone."""
+def private_directory(path: Path, *, writable: bool = True) -> Path:
+    """`path` as a directory that is ours alone; created when missing, refused when it is not ours alone.
+
+    One from which we only read what we wrote earlier need not be `writable`.
+    """
     try:
         path.parent.mkdir(mode=_OWNER_ONLY, parents=True, exist_ok=True)
         path.mkdir(mode=_OWNER_ONLY, exist_ok=True)
     except OSError as error:
         raise ParameterError(f"cannot make the directory {path}: {error.strerror}; {_OTHER_PLACE}") from error
     for place in (path, *_ours_above(path)):
-        _refuse_unless_private(place)
+        _refuse_unless_private(place, writable)
     return path
 
 
 _OTHER_PLACE = "name another place with PANJOIN_CACHE_DIR or PANJOIN_RESIDENT_DIR"
 
 
-def _refuse_unless_private(path: Path) -> None:
+def _refuse_unless_private(path: Path, writable: bool) -> None:
     status = path.lstat()
     if stat.S_ISLNK(status.st_mode):
         raise ParameterError(f"{path} is a symbolic link; remove it, or {_OTHER_PLACE}")
@@ -69,7 +72,7 @@ def _refuse_unless_private(path: Path) -> None:
     mode = stat.S_IMODE(status.st_mode)
     if mode & 0o077:
         raise ParameterError(f"{path} has mode {mode:o}, so others can enter it; mend it with: chmod 700 '{path}'")
-    if mode != _OWNER_ONLY:
+    if writable and mode != _OWNER_ONLY:
         raise ParameterError(f"{path} has mode {mode:o}, so we cannot write there; mend it with: chmod 700 '{path}'")
 
 

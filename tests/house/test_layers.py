@@ -16,7 +16,8 @@ ROOMS: tuple[tuple[str, ...], ...] = (
     # ---- what every room may use ----
     ("errors",),
     ("directories",),
-    ("kernels.jit",),  # the numba options, apart from the kernels: hashing in `keys` is compiled as well
+    # the numba options, apart from the kernels: hashing in `keys` is compiled as well
+    ("kernels.code_cache", "kernels.jit"),
     ("columns",),  # Arrow columns seen as arrays: conditions are evaluated on them, keys are made from them
     # ---- what the user says ----
     ("expression", "zones", "kinds"),

@@ -1,17 +1,29 @@
 """The one place for numba options.
 
-`kernel` compiles a bare loop: no Python objects, the GIL released, results cached on disk. Kernels take
-arrays (or a NamedTuple of arrays) and write into `out` arrays; they never raise for a user's mistake.
+`kernel` compiles a bare loop on its first call: no Python objects, the GIL released, the code kept on disk for the next
+process (`code_cache.py`). Kernels take arrays (or a NamedTuple of arrays) and write into `out` arrays; they never raise
+for a user's mistake. With NUMBA_DISABLE_JIT=1 they stay plain Python, with equal results.
 """
 
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any, TypeVar, cast
 
+import numpy as np
 from numba import njit
+from numba.core.dispatcher import Dispatcher
+
+from panjoin.kernels.code_cache import CodeCache
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def kernel(function: F) -> F:
-    """Compile `function` without the GIL."""
-    return cast(F, njit(nogil=True)(function))
+    """Compile `function` without the GIL, and keep the result."""
+    compiled: Any = njit(nogil=True)(function)
+    if not isinstance(compiled, Dispatcher):  # the compiler is off
+        return np.errstate(over="ignore")(function)  # compiled integers wrap around silently; numpy's warn
+    if function.__module__.partition(".")[0] == "panjoin":
+        cached: Any = compiled
+        cached._cache = CodeCache(cast(FunctionType, function))  # noqa: SLF001  (where enable_caching puts numba's)
+    return cast(F, compiled)
