@@ -33,6 +33,7 @@ ROOMS: tuple[tuple[str, ...], ...] = (
     ("keys",),
     ("bounds",),
     ("records",),
+    ("names",),
     # ---- one subwindow, then subwindows over time ----
     ("kernels",),
     ("index",),

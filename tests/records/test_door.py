@@ -180,7 +180,7 @@ def test_payload_columns_of_any_type_pass_untouched(column):
     [
         (
             5,
-            "left batch is a builtins.int; give a pyarrow RecordBatch or Table, a pandas or polars DataFrame, or a dict",
+            "left batch is a builtins.int; give a pyarrow RecordBatch or Table, a pandas or polars DataFrame, or",
         ),
         ([{"x": 1}], "left batch is a builtins.list; give a pyarrow"),
         ({"x": [1, 2], "y": [1]}, "left columns must have one length, not 'x': 2, 'y': 1"),
