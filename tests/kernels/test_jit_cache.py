@@ -152,6 +152,24 @@ print(json.dumps([caller(1), sum(caller.stats.cache_hits.values())]))
     assert list(package.rglob("*.nb?")) == [], "nothing is written beside the sources: the install may be read-only"
 
 
+def test_a_package_in_a_zip_file_is_cached_as_well(tmp_path: Path) -> None:
+    archive = Path(shutil.make_archive(str(tmp_path / "panjoin"), "zip", PACKAGE.parent, "panjoin"))
+    env = environment(tmp_path / "cache", archive / "panjoin")
+    assert run(env) == RIGHT_COLD
+    assert run(env) == RIGHT_WARM
+
+
+def test_a_file_of_another_user_is_not_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even if somebody managed to exchange the directory after it was checked."""
+    monkeypatch.setattr(code_cache, "directory", lambda: tmp_path)
+    mine = os.getuid()
+    for uid, hits in ((mine, 0), (mine, 1), (mine + 1, 0)):
+        monkeypatch.setattr(os, "getuid", lambda uid=uid: uid)
+        adder = compiled(add)
+        assert adder(1) == 2
+        assert sum(adder.stats.cache_hits.values()) == hits
+
+
 def test_without_a_home_the_cache_is_in_the_temporary_directory(tmp_path: Path) -> None:
     env = environment(None, TMPDIR=str(tmp_path), HOME=str(tmp_path / "missing"))
     assert run(env) == RIGHT_COLD

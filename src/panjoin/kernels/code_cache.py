@@ -79,7 +79,10 @@ class CodeCache(_Cache):
         if path is None:
             return None
         try:
-            data = path.read_bytes()
+            with path.open("rb") as file:
+                if os.fstat(file.fileno()).st_uid != os.getuid():
+                    return None  # the directory was exchanged after we had looked at it
+                data = file.read()
         except OSError:
             return None
         with contextlib.suppress(OSError):  # a cache that we may read but not change
