@@ -19,6 +19,7 @@ ROOMS: tuple[tuple[str, ...], ...] = (
     # the numba options, apart from the kernels: hashing in `keys` is compiled as well
     ("kernels.code_cache", "kernels.jit"),
     ("columns",),  # Arrow columns seen as arrays: conditions are evaluated on them, keys are made from them
+    ("suggest", "durations"),
     # ---- what the user says ----
     ("expression", "zones", "kinds"),
     ("sqltext", "normal"),
