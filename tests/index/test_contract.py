@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 from typing import Any
 
 import numpy as np
@@ -132,6 +134,52 @@ def test_counts_go_past_two_to_the_31_and_pairs_still_come_in_bounded_chunks(nam
         probe_no, ids = next(pieces)
         assert (probe_no == np.repeat([first, first + 1], hot)).all()
         assert (np.sort(ids[:hot]) == np.arange(hot)).all()
+
+
+def test_two_probes_live_side_by_side_and_outlive_the_seal(name: str) -> None:
+    """A probe is valid until the next insert: no buffer of one belongs to the other, and a seal keeps what it names."""
+    index = make(name)
+    index.insert(keys(7, 2, 9, 4), [0, 1, 2, 3])
+    index.insert(keys(4, 1, 8), [4, 5, 6])
+    first, second = index.probe(keys(1, 4), keys(2, 4)), index.probe(keys(7, 8, 8), keys(9, 9, 9))
+    index.seal()
+    third = index.probe(keys(0), keys(1))
+    assert [sorted(probe.pairs()[1].tolist()) for probe in (first, second, third)] == [
+        [1, 3, 4, 5],
+        [0, 2, 2, 2, 6, 6, 6],
+        [5],
+    ]
+    assert [probe.counts.tolist() for probe in (first, second, third)] == [[2, 2], [3, 2, 2], [1]]
+
+
+def test_threads_probe_one_index_at_the_same_time(name: str) -> None:
+    index = create(name, capacity=4_000, partitions=50)
+    index.insert(np.arange(4_000, dtype=np.int32) // 4, np.arange(4_000))
+    index.seal()
+    together = Barrier(4)
+
+    def probe(thread: int) -> bool:
+        low = np.arange(thread, 1_000, 7, dtype=np.int32)
+        expected = (4 * low[:, None] + np.arange(4)).tolist()
+        together.wait()
+        return all(
+            np.sort(index.probe(low, low).pairs()[1].reshape(-1, 4), axis=1).tolist() == expected for _ in range(30)
+        )
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(probe, range(4))) == [True] * 4
+
+
+def test_arrays_may_be_strided_read_only_or_lists_of_ids(name: str) -> None:
+    index = make(name)
+    batch = keys(6, 0, 4, 0, 2, 0)
+    batch.flags.writeable = False
+    index.insert(batch[::2], [0, 1, 2])
+    index.insert(batch[4::-2][:2], np.array([3, 4], np.uint8))
+    low, high = keys(2, 9, 4, 9), keys(4, 9, 6, 9)
+    low.flags.writeable = high.flags.writeable = False
+    assert ask(index, low[::2], high[::2]) == [[1, 2, 3, 4], [0, 1, 4]]
+    assert batch.tolist() == [6, 0, 4, 0, 2, 0]
 
 
 # ---- the life of an index ----
