@@ -149,7 +149,7 @@ class BoundCondition:
         sources: dict[Side, Columns] = {"left": left, "right": right}
         environment: dict[tuple[Side, str], Vector] = {}
         for column in dict.fromkeys(columns(expression)):
-            array = _array(sources[column.side], column.name)
+            array = array_of(sources[column.side], column.name)
             environment[(column.side, column.name)] = vector_of(array, self.scope.kinds[column])
         length = max((_rows(sources[side]) for side in SIDES), default=0)
         return _full_length(run, environment, length)
@@ -166,7 +166,8 @@ def _rows(source: Columns) -> int:
     return max((len(array) for array in source.values()), default=0)
 
 
-def _array(source: Columns, name: str) -> Any:
+def array_of(source: Columns, name: str) -> Any:
+    """One column of a batch, as an Arrow array."""
     array = source[name] if isinstance(source, Mapping) else source.column(source.schema.get_field_index(name))
     return array if isinstance(array, pa.Array | pa.ChunkedArray) else pa.array(array)
 

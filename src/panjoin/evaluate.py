@@ -148,7 +148,7 @@ def _held(numbers: Any, span: tuple[int, int]) -> Any:
     """The numbers in a type that holds the span: int64, or Python's integers."""
     if _INT64[0] <= span[0] and span[1] <= _INT64[1]:
         return numbers
-    return numbers.astype(object)
+    return np.asarray(numbers, object)  # (of a scalar, numpy's arithmetic gives a Python integer)
 
 
 def _times(vector: Vector, factor: int) -> Vector:
@@ -216,7 +216,7 @@ def _constant(literal: Literal) -> Typed:
         vector = Vector(np.bool_(literal.value))
     elif kind.family == "null":
         vector = Vector(np.int64(0), np.bool_(False))
-    return Typed(kind, lambda environment: vector)
+    return Typed(kind, lambda _: vector)
 
 
 def _signed(value: Value, operand: Typed, function: Callable[[Vector, bool], Vector]) -> Typed:
@@ -268,7 +268,7 @@ def _addends(left: Typed, right: Typed, kind: Kind, scope: Scope) -> tuple[Typed
     if kind == DATE:
         return _in_days(left), _in_days(right)
     families = {left.kind.family, right.kind.family}
-    if kind.family == "interval" and families != {"interval"} and families != {"date"}:
+    if kind.family == "interval" and families not in ({"interval"}, {"date"}):
         meeting = common_kind(left.kind, right.kind)  # a difference of times
         assert meeting is not None
         return converted(left, meeting, scope), converted(right, meeting, scope)

@@ -1,14 +1,14 @@
-"""The small language of join conditions: what SQL text and Python objects both turn into.
+r"""The small language of join conditions: what SQL text and Python objects both turn into.
 
     left.x BETWEEN right.x - 5 AND right.x + 5        (text, through panjoin.sqltext)
     band("x", -5, 5)                                  (objects, through panjoin.predicate)
 
               AND
-            /     \\
+            /     \
           >=       <=           Comparison: always as written, because float bounds are those
-         /  \\     /  \\          of the expression as written (x >= y - 5 and x + 5 >= y round differently)
+         /  \     /  \          of the expression as written (x >= y - 5 and x + 5 >= y round differently)
     left.x   -  left.x  +
-            / \\        / \\
+            / \        / \
      right.x   5  right.x  5
 
 Invariant: a tree is a value: frozen, hashable, equal when it is written alike. It knows no types and no schema;
@@ -20,6 +20,7 @@ logic, and Spark's order is total, NaN included, so NOT a < b is a >= b) and fol
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -210,7 +211,7 @@ def total(left: Value, operator: OneOf["+", "-"], right: Value) -> Value:
 
 
 def compared(left: Value, operator: Operator, right: Value) -> Expression:
-    """A comparison. `abs(e)` beside a literal is taken apart: abs(e) <= c is e <= c AND e >= -c, exactly, NaN included."""
+    """A comparison. `abs(e)` beside a literal comes apart: abs(e) <= c is e <= c AND e >= -c, exactly, NaN included."""
     if isinstance(left, Literal) and isinstance(right, Absolute):
         mirrored: dict[str, Operator] = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
         return compared(right, mirrored.get(operator, operator), left)
@@ -244,11 +245,24 @@ def columns(expression: Expression) -> Iterator[Column]:
                 yield from columns(part)
 
 
+def literals(expression: Expression) -> Iterator[Literal]:
+    """Every literal, in the order written."""
+    match expression:
+        case Literal():
+            yield expression
+        case Negative(operand) | Absolute(operand) | IsNull(operand) | Not(operand):
+            yield from literals(operand)
+        case Sum(_, left, right) | Comparison(_, left, right):
+            yield from literals(left)
+            yield from literals(right)
+        case And(parts) | Or(parts):
+            for part in parts:
+                yield from literals(part)
+
+
 def number(value: object) -> Literal:
     """A Python number or timedelta as the literal that SQL makes of its text: 0.5 is a DECIMAL, 1e-9 a DOUBLE."""
-    import datetime  # noqa: PLC0415  (only the objects' door needs it)
-
-    if isinstance(value, datetime.timedelta):
+    if isinstance(value, dt.timedelta):
         micros = (value.days * 86_400 + value.seconds) * 1_000_000 + value.microseconds
         return Literal(micros, "days" if micros % MICROS_PER_DAY == 0 else "interval")
     if hasattr(value, "item"):  # numpy scalars

@@ -6,7 +6,7 @@
     float or double with anything else   double, each operand rounded first
     date with timestamp                  timestamp: midnight in the session's time zone
     timestamp_ntz with timestamp         timestamp: local time in the session's time zone
-    string with number or date           refused: Spark would parse each string while joining, and raise at the first bad one
+    string with number or date           refused: Spark would parse each string while joining, and raise at a bad one
 
 A `Kind` is a family and, for exact families, a scale: the value is a whole number of 10^-scale units (days for dates,
 seconds * 10^-6 for times and intervals). So sums and comparisons of exact kinds are whole-number arithmetic.
@@ -31,7 +31,7 @@ Family = OneOf[
 MICROS = 6  #: the scale of times
 DECIMAL_DIGITS = 38
 SECONDS_PER_DAY = 86_400
-#: With fewer digits Spark drops decimals from sums that need more than 38 (spark.sql.decimalOperations.allowPrecisionLoss).
+#: Sums that need more than 38 digits lose decimals in Spark, but keep so many.
 KEPT_DECIMALS = 6
 
 
@@ -70,7 +70,7 @@ INTERVAL, DAYS = Kind("interval", MICROS), Kind("interval", MICROS, days=True)
 _DIGITS = {8: 3, 16: 5, 32: 10, 64: 20}
 
 
-def kind_of(arrow: pa.DataType) -> Kind | None:
+def kind_of(arrow: pa.DataType) -> Kind | None:  # noqa: PLR0911  (one return per family)
     """The kind of a column, or None when no condition can use it."""
     types = pa.types
     if types.is_dictionary(arrow) or types.is_run_end_encoded(arrow):
@@ -94,7 +94,7 @@ def kind_of(arrow: pa.DataType) -> Kind | None:
     return {pa.float32(): FLOAT, pa.float64(): DOUBLE, pa.bool_(): BOOLEAN, pa.null(): NULL}.get(arrow)
 
 
-def kind_of_literal(literal: Literal) -> Kind:
+def kind_of_literal(literal: Literal) -> Kind:  # noqa: PLR0911  (one return per family)
     """The type that Spark gives a literal."""
     match literal.kind:
         case "int":
@@ -152,7 +152,7 @@ def _wider(left: Kind, right: Kind) -> Kind | None:
     return Kind("decimal", scale, digits) if digits <= DECIMAL_DIGITS else None
 
 
-def sum_kind(left: Kind, operator: str, right: Kind) -> Kind | str:
+def sum_kind(left: Kind, operator: str, right: Kind) -> Kind | str:  # noqa: PLR0911  (one return per family)
     """The type of a sum or difference, or the reason why there is none."""
     families = (left.family, right.family)
     if "null" in families:
@@ -193,8 +193,7 @@ def _numeric_sum(left: Kind, right: Kind) -> Kind | str:
     digits = max(left.digits - left.scale, right.digits - right.scale) + scale + 1
     if left.family == right.family == "integer":
         return Kind("integer", 0, digits)
-    if digits > DECIMAL_DIGITS and scale > min(
-        scale, max(DECIMAL_DIGITS - (digits - scale), min(scale, KEPT_DECIMALS))
-    ):
-        return f"{left} and {right} need {digits} digits, and Spark would round the sum to {DECIMAL_DIGITS}; narrow a column"
+    kept = max(DECIMAL_DIGITS - (digits - scale), min(scale, KEPT_DECIMALS))
+    if digits > DECIMAL_DIGITS and scale > kept:
+        return f"{left} and {right} need {digits} digits, and Spark rounds to {DECIMAL_DIGITS}; narrow a column"
     return Kind("decimal", scale, min(digits, DECIMAL_DIGITS))

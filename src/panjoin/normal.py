@@ -119,6 +119,8 @@ class Band:
 
 
 class NormalForm(NamedTuple):
+    """The three parts of a condition; their conjunction is the condition."""
+
     equalities: tuple[Equality, ...]
     band: Band | None
     residual: Expression | None

@@ -223,12 +223,12 @@ def _sum_of_units(node: Any, text: str, sign: int) -> Literal:
     while at < len(text) or not text:
         piece = _PIECE.match(text, at)
         if piece is None:
-            raise _refused(node, "an interval is a sum of numbers with units, such as INTERVAL '10 minutes 30 seconds'")
+            raise _refused(node, "an interval is numbers with units, such as INTERVAL '10 minutes 30 seconds'")
         amount, unit = Decimal(piece[1].replace(" ", "")), piece[2].upper().removesuffix("S")
         if unit in _CALENDAR:
             raise _refused(
                 node,
-                "months and years have no fixed length; use DAY, HOUR, MINUTE or SECOND, or add the interval in a column",
+                "months and years have no fixed length; use DAY, HOUR, MINUTE or SECOND, or add it in a column",
             )
         if unit not in _MICROS:
             raise _refused(node, f"{piece[2]} is no unit of time; there are {', '.join(_MICROS)}")
@@ -281,7 +281,7 @@ _VALUES: dict[type[Any], Callable[[Any], Value]] = {
     exp.Column: _column,
     exp.Literal: _literal,
     exp.Boolean: lambda node: Literal(bool(node.this), "boolean"),
-    exp.Null: lambda node: NULL,
+    exp.Null: lambda _: NULL,
     exp.Paren: lambda node: _value(node.this),
     exp.Neg: lambda node: negated(_value(node.this)),
     exp.Add: lambda node: _sum(node, "+"),
@@ -296,7 +296,7 @@ _VALUES: dict[type[Any], Callable[[Any], Value]] = {
 def _refused(node: Any, remedy: str) -> ConditionError:
     try:
         fragment = node.sql(dialect="spark", comments=False)
-    except Exception:  # the generator fails on some nodes that the parser makes
+    except Exception:  # noqa: BLE001  (the generator fails on some nodes that the parser makes)
         fragment = type(node).__name__
     return ConditionError(f"not understood in a join condition: {fragment!r}; {remedy}")
 

@@ -6,7 +6,7 @@ timestamps and steps of whole days follow the local clock, and conditions that u
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import re
 from typing import NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -40,7 +40,7 @@ def zone(name: str) -> Zone:
             f"the time zone {name!r} is not known; use a name such as 'UTC' or 'Europe/Berlin'"
         ) from None
     if name.startswith("Etc/"):
-        shift = found.utcoffset(datetime.datetime(2000, 1, 1))  # noqa: DTZ001  (a wall clock, of the zone asked)
+        shift = found.utcoffset(dt.datetime(2000, 1, 1))  # noqa: DTZ001  (a wall clock, of the zone asked)
         assert shift is not None
         return Zone(name, True, round(shift.total_seconds() * 1_000_000))
     return Zone(name, False)
