@@ -34,8 +34,14 @@ _PART = re.compile(r"\s*([+-]?)\s*(\d+(?:\.\d*)?|\.\d+)\s*([^\W\d_]*)\s*")
 _EXAMPLE = "write for example '10 minutes', '1.5 hours', '250 ms', or give a datetime.timedelta"
 
 
-def microseconds_of(duration: Any, what: str) -> int:
+class Micros(int):
+    """A length of time that has been read already; unlike a bare number it has a unit."""
+
+
+def microseconds_of(duration: Any, what: str) -> Micros:
     """A duration in microseconds; `what` is the option that messages name."""
+    if isinstance(duration, Micros):
+        return duration
     if isinstance(duration, str):
         exact = _from_text(duration, what)
     elif isinstance(duration, timedelta):  # pandas' has nanoseconds besides
@@ -52,7 +58,7 @@ def microseconds_of(duration: Any, what: str) -> int:
         raise ParameterError(
             f"{what} is {duration!r}, which does not fit 64-bit microseconds; use at most 292000 years"
         )
-    return int(exact)
+    return Micros(exact)
 
 
 def spelled(micros: int) -> str:

@@ -27,6 +27,7 @@ ROOMS: tuple[tuple[str, ...], ...] = (
     ("binding",),
     ("predicate",),
     ("window",),
+    ("aggregates",),
     ("options",),
     # ---- what arrives ----
     ("keypack", "keyhash"),

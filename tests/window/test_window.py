@@ -204,7 +204,7 @@ def test_count_windows_bind_to_anything_and_have_no_event_times():
     empty = pa.schema([])
     bound = CountWindow(5).bind(empty, empty)
     assert bound.window == CountWindow(5)
-    with pytest.raises(ParameterError, match="a count window has no event times; ask `window.timed` first"):
+    with pytest.raises(ParameterError, match=r"a count window has no event times; ask `window.timed` first"):
         bound.time("left", batch(pa.date32()))
 
 
