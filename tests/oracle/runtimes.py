@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 from functools import cache
 
 import duckdb
@@ -24,4 +25,5 @@ def _duckdb(question: Question, _index: str | None) -> Answer:
 @cache
 def _connection() -> duckdb.DuckDBPyConnection:
     """One for all questions: opening it takes longer than most of them."""
+    atexit.register(_connection.cache_clear)  # or DuckDB's bindings complain of leaks, below the summary of the tests
     return duckdb.connect()
