@@ -33,6 +33,7 @@ ROOMS: tuple[tuple[str, ...], ...] = (
     ("keypack", "keyhash"),
     ("keycodec",),
     ("keys",),
+    ("equality", "edges"),
     ("bounds",),
     ("records",),
     ("names",),
