@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numba import types
+from numba import config, types
 from numba.extending import intrinsic
 
 from panjoin.columns import Array, frozen, values, view
@@ -108,7 +108,11 @@ def _load(number: Any) -> Any:
         pointer = builder.bitcast(start, context.get_value_type(number).as_pointer())
         return context.cast(builder, builder.load(pointer, align=1), number, types.uint64)
 
-    return intrinsic(typed)
+    def plain(data: Array, at: Any) -> Any:  # when the compiler is off
+        return np.uint64(int.from_bytes(data[int(at) : int(at) + number.bitwidth // 8].tobytes(), "little"))
+
+    off = config.DISABLE_JIT  # type: ignore[attr-defined]  # numba sets it from the environment
+    return plain if off else intrinsic(typed)
 
 
 _word = _load(types.uint64)

@@ -1,5 +1,9 @@
 """The hash is xxHash64 with seed 42, for ever: golden values, Spark's own function, every length, every layout."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -106,3 +110,28 @@ def test_hashes_are_for_equality_alone_and_say_so():
         ParameterError, match=r"cannot hash 2 numpy values as string; call encode\(pa.array\(values\)\)"
     ):
         subject.keys_of(keys)
+
+
+def test_with_the_compiler_off_every_key_and_hash_is_the_same():
+    script = """
+import numpy as np
+import pyarrow as pa
+from panjoin.keys import codec, combine
+from tests.keys import nasty
+for column in [*nasty.VALUES.values(), pa.array([chr(97 + n) * n for n in range(70)])]:
+    subject = codec(column.type)
+    keys, _ = subject.encode(column)
+    print(keys.tolist(), combine([keys]).tolist())
+    if subject.orderable:
+        print(subject.narrow(keys, 40).tolist())
+"""
+    told = {}
+    for off in ("0", "1"):
+        environment = os.environ | {"NUMBA_DISABLE_JIT": off, "PYTHONPATH": ":".join(sys.path)}
+        ran = subprocess.run(
+            [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False
+        )
+        told[off] = (ran.returncode, ran.stdout)
+        assert ran.stderr == ""
+    assert told["0"] == told["1"]
+    assert len(told["0"][1]) > 1000
