@@ -18,6 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from panjoin.errors import DataError
+from panjoin.kernels.jit import kernel
 
 Array = npt.NDArray[Any]
 Mask = npt.NDArray[np.bool_]
@@ -61,6 +62,11 @@ def values(array: pa.Array, dtype: Any) -> Array:
 def view(memory: pa.Buffer, dtype: Any, count: int, first: int = 0) -> Array:
     """`count` items of a buffer from item `first` on; read-only; copied only when the memory is not aligned."""
     dtype = np.dtype(dtype)
+    if memory.size < (first + count) * dtype.itemsize:
+        raise DataError(
+            f"malformed Arrow data: {first + count} items of {dtype.itemsize} bytes are said to be "
+            f"in {memory.size} bytes"
+        )
     items = np.frombuffer(memory, dtype, count=count, offset=first * dtype.itemsize)
     return frozen(items if items.flags.aligned else items.copy())
 
@@ -85,7 +91,7 @@ def validity(array: pa.Array) -> Mask | None:
 def bits(memory: pa.Buffer, count: int, first: int = 0) -> Mask:
     """`count` bits of a bitmap from bit `first` on, one boolean each."""
     first_byte, first_bit = divmod(first, 8)
-    packed = np.frombuffer(memory, np.uint8, count=(first_bit + count + 7) // 8, offset=first_byte)
+    packed = view(memory, np.uint8, (first_bit + count + 7) // 8, first_byte)
     return np.unpackbits(packed, count=first_bit + count, bitorder="little")[first_bit:].view(np.bool_)
 
 
@@ -95,24 +101,48 @@ def microseconds(column: Column) -> Array:
     raw = values(column.array, np.int64)
     if unit == "us":
         return raw
-    present = column.present(raw)
+    out = np.empty(len(raw), np.int64)
     if unit == "ns":
-        whole: Array = present // NANOS_PER_MICRO
-        column.refuse(
-            whole * NANOS_PER_MICRO != present,
-            present,
-            "is not a whole number of microseconds, which is what Spark keeps; round the column first, for example "
-            "with pyarrow.compute.floor_temporal(column, unit='microsecond')",
-            unit,
-        )
-        return whole
+        if _whole_micros(raw, out):
+            present = column.present(raw)
+            column.refuse(
+                present % NANOS_PER_MICRO != 0,
+                present,
+                "is not a whole number of microseconds, which is what Spark keeps; round the column first, for example "
+                "with pyarrow.compute.floor_temporal(column, unit='microsecond')",
+                unit,
+            )
+        return out
     factor = MICROS_PER_UNIT[unit]
     limit = np.iinfo(np.int64).max // factor
-    column.refuse(
-        (present > limit) | (present < -limit),
-        present,
-        "does not fit 64-bit microseconds (about 292,000 years); make such values NULL, or clamp them",
-        unit,
-    )
-    micros: Array = present * factor
-    return micros
+    if _scaled(raw, np.int64(factor), np.int64(limit), out):
+        present = column.present(raw)
+        column.refuse(
+            (present > limit) | (present < -limit),
+            present,
+            "does not fit 64-bit microseconds (about 292,000 years); make such values NULL, or clamp them",
+            unit,
+        )
+    return out
+
+
+# ---- kernels: one pass that converts and counts what does not fit, values under a NULL included ----
+
+
+@kernel
+def _whole_micros(nanos: Array, out: Array) -> int:
+    inexact = 0
+    for i in range(len(out)):
+        micros = nanos[i] // NANOS_PER_MICRO
+        inexact += micros * NANOS_PER_MICRO != nanos[i]
+        out[i] = micros
+    return inexact
+
+
+@kernel
+def _scaled(raw: Array, factor: Any, limit: Any, out: Array) -> int:
+    outside = 0
+    for i in range(len(out)):
+        outside += (raw[i] > limit) | (raw[i] < -limit)
+        out[i] = raw[i] * factor
+    return outside

@@ -102,6 +102,12 @@ class KeyCodec:
         picks = Column(array, valid).present(values(array.indices, array.indices.type.to_pandas_dtype()))
         if len(keys) == 0:
             return np.zeros(len(array), self.dtype), valid
+        outside = (picks < 0) | (picks >= len(keys))
+        if outside.any():
+            wrong = int(picks[np.argmax(outside)])
+            raise DataError(
+                f"{prefix(name)}malformed Arrow data: index {wrong} into a dictionary of {len(keys)} values"
+            )
         if present is not None:
             valid = present[picks] if valid is None else present[picks] & valid
         return keys[picks], valid

@@ -7,8 +7,9 @@ change; a test pins golden values.
     value       |  stripes of 32 bytes, four lanes  |  words of 8  |  one of 4  |  single bytes  |  -> avalanche
     "IBM"                                                                          I, B, M
 
-Invariant: equal bytes give equal hashes. Unequal bytes may collide (at 64 bits once in about 10^19 pairs; at 24 bits
-in every 16 million), so whoever compares by hash verifies on the values.
+Invariants: equal bytes give equal hashes; malformed offsets are refused, never followed. Unequal bytes may collide
+(at 64 bits once in about 10^19 pairs; at 24 bits in every 16 million), so whoever compares by hash verifies on the
+values.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from numba import config, types
 from numba.extending import intrinsic
 
 from panjoin.columns import Array, frozen, values, view
-from panjoin.errors import ParameterError
+from panjoin.errors import DataError, ParameterError
 from panjoin.kernels.jit import kernel
 
 SEED = 42
@@ -38,7 +39,11 @@ def hash_bytes(array: pa.Array, seed: int = SEED) -> Array:
     """64-bit hashes of a string or binary array of any layout; a NULL gets some hash, to be masked by validity."""
     data, offsets = _bytes_and_offsets(array)
     out = np.empty(len(array), np.int64)
-    _hash_spans(data, offsets, np.uint64(seed), out.view(np.uint64))
+    if _hash_spans(data, offsets, np.uint64(seed), out.view(np.uint64)):
+        raise DataError(
+            f"malformed Arrow data: offsets of a {array.type} column descend, or leave its {len(data)} bytes; "
+            f"batch.validate(full=True) says where"
+        )
     return out
 
 
@@ -170,9 +175,16 @@ def _hash_span(data: Array, at: Any, end: Any, seed: Any) -> Any:
 
 
 @kernel
-def _hash_spans(data: Array, offsets: Array, seed: Any, out: Array) -> None:
+def _hash_spans(data: Array, offsets: Array, seed: Any, out: Array) -> int:
+    """Hash data[offsets[i]:offsets[i + 1]]; how many of these do not lie in the data, and were left alone."""
+    outside = 0
     for i in range(len(out)):
-        out[i] = _hash_span(data, np.uint64(offsets[i]), np.uint64(offsets[i + 1]), seed)
+        at, end = offsets[i], offsets[i + 1]
+        if 0 <= at <= end <= len(data):
+            out[i] = _hash_span(data, np.uint64(at), np.uint64(end), seed)
+        else:
+            outside += 1
+    return outside
 
 
 @kernel

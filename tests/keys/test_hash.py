@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from panjoin.errors import ParameterError
+from panjoin.errors import DataError, ParameterError
 from panjoin.keyhash import SEED
 from panjoin.keys import codec, combine, hash24, hash32, hash_bytes
 
@@ -92,6 +92,16 @@ def test_several_columns_combine_in_their_order_and_at_one_length():
         combine([])
     with pytest.raises(ParameterError, match="columns to combine must have one length, not 1000 and 3"):
         combine([a, b[:3]])
+
+
+@pytest.mark.parametrize("offsets", [[0, 1_000_000, 5], [0, 5, 4], [-3, 2, 5], [0, 5, 6]])
+def test_offsets_that_leave_the_data_are_refused_and_not_followed(offsets):
+    memory = [None, pa.py_buffer(np.array([0, *offsets, 5], np.int32).tobytes()), pa.py_buffer(b"hello")]
+    array = pa.Array.from_buffers(pa.string(), len(offsets) + 1, memory)
+    with pytest.raises(
+        DataError, match="malformed Arrow data: offsets of a string column descend, or leave its 5 bytes"
+    ):
+        codec(pa.string()).encode(array)
 
 
 def test_hashes_are_for_equality_alone_and_say_so():

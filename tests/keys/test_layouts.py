@@ -2,12 +2,16 @@
 
 from datetime import time
 from decimal import Decimal
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from panjoin.columns import values
 from panjoin.errors import DataError
 from panjoin.keys import codec
 from tests.keys import nasty
@@ -78,6 +82,62 @@ def test_a_null_among_the_values_of_a_dictionary_is_a_null():
         pa.DictionaryArray.from_arrays(pa.array([None], pa.int8()), pa.array([], "string"))
     )
     assert valid.tolist() == [False]
+
+
+@pytest.mark.parametrize("index", [2, 100, -1])
+def test_indices_that_leave_the_dictionary_are_refused(index):
+    coded = pa.DictionaryArray.from_arrays(pa.array([0, index], pa.int8()), pa.array([7, 8]), safe=False)
+    with pytest.raises(
+        DataError, match=f"column 'k': malformed Arrow data: index {index} into a dictionary of 2 values"
+    ):
+        codec(coded.type).encode(coded, "k")
+
+
+def test_memory_that_ends_early_is_refused():
+    class Short:
+        """An array that claims three values and has two, which pyarrow itself will not make."""
+
+        type, offset, null_count = pa.int64(), 0, 0
+
+        def buffers(self):
+            return [None, pa.py_buffer(bytes(16))]
+
+        def __len__(self):
+            return 3
+
+    with pytest.raises(DataError, match="malformed Arrow data: 3 items of 8 bytes are said to be in 16 bytes"):
+        values(Short(), np.int64)
+
+
+@st.composite
+def arrivals(draw):
+    """A type of ours, physical values in its range, where they are valid, and how they are cut into chunks."""
+    name = draw(st.sampled_from(["byte", "short", "int", "long", "date", "timestamp", "decimal_9_2", "decimal_18_4"]))
+    kind = nasty.VALUES[name].type
+    subject = codec(kind)
+    numbers = draw(st.lists(st.integers(subject.lowest, subject.highest), max_size=20))
+    mask = draw(st.lists(st.booleans(), min_size=len(numbers), max_size=len(numbers)))
+    cuts = sorted(draw(st.lists(st.integers(0, len(numbers)), max_size=3)))
+    if pa.types.is_decimal(kind):
+        whole = pa.array([Decimal(n).scaleb(-kind.scale) for n in numbers], kind)
+    else:
+        whole = pa.array(np.array(numbers, subject.physical)).view(kind)
+    array = pc.if_else(pa.array(mask, pa.bool_()), whole, pa.scalar(None, kind))
+    ends = [0, *cuts, len(numbers)]
+    chunks = [array.slice(a, b - a) for a, b in pairwise(ends)]
+    return subject, numbers, mask, pa.chunked_array(chunks, kind)
+
+
+@given(arrivals())
+def test_whatever_arrives_in_whatever_pieces_keeps_its_values_and_order(arrival):
+    subject, numbers, mask, column = arrival
+    keys, valid = subject.encode(column)
+    assert keys.dtype == subject.dtype
+    assert (np.ones(len(keys), bool) if valid is None else valid).tolist() == mask
+    kept = [number for number, present in zip(numbers, mask, strict=True) if present]
+    encoded = keys if valid is None else keys[valid]
+    assert subject.decode(encoded).tolist() == kept
+    assert [kept[i] for i in np.argsort(encoded, kind="stable")] == sorted(kept)
 
 
 def test_run_end_encoded_columns_are_read():
