@@ -28,7 +28,7 @@ def key_batches(dtype: Any, *, min_size: int = 0, max_size: int = 40, ascending:
 
 @st.composite
 def intervals(draw: st.DrawFn, dtype: Any, *, max_size: int = 20) -> tuple[Any, Any]:
-    """Bounds of a probe (low, high), each ascending; points, empty intervals, and intervals up to the ends of the type."""
+    """Bounds of a probe (low, high), each ascending; points, empty intervals, intervals up to the ends of the type."""
     low = draw(st.lists(keys(dtype), max_size=max_size))
     kind = draw(st.sampled_from(["points", "band", "any", "everything"]))
     least, most = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)

@@ -270,12 +270,14 @@ class _WrittenBand:
         kind, target = self.kinds[opposite(side)], self.codecs[opposite(side)]
         with np.errstate(all="ignore"):
             values = numbers + (test.offset if side == "right" else -test.offset)
+            guess: Array
             if kind.floating:
-                guess: Array = target.keys_of(values.astype(target.physical)).astype(np.int64)
+                guess = target.keys_of(values.astype(target.physical)).astype(np.int64)
                 return guess
             scaled = np.nan_to_num(np.rint(values * 10.0**kind.scale), nan=0.0)
         keys = np.clip(scaled, -(2.0**63), 2.0**63 - 1024).astype(np.int64)
-        return np.clip(keys, target.lowest, target.highest)
+        guess = np.clip(keys, target.lowest, target.highest)
+        return guess
 
     def _trial(self, side: Side, probe: Vector, run: RunTruth, *, negate: bool) -> Callable[[Array, Any], Array]:
         """Does the comparison hold (fail) for the rows `at` (None: all) and these keys of the other side?"""

@@ -128,10 +128,10 @@ class _Part:
 
 
 _ARROW: dict[str, Callable[[Kind], pa.DataType]] = {
-    "double": lambda kind: pa.float64(),  # noqa: ARG005
+    "double": lambda kind: pa.float64(),
     "decimal": lambda kind: pa.decimal128(kind.digits, kind.scale),
-    "timestamp": lambda kind: pa.timestamp("us", "UTC"),  # noqa: ARG005
-    "timestamp_ntz": lambda kind: pa.timestamp("us"),  # noqa: ARG005
+    "timestamp": lambda kind: pa.timestamp("us", "UTC"),
+    "timestamp_ntz": lambda kind: pa.timestamp("us"),
 }
 
 

@@ -70,7 +70,7 @@ INTERVAL, DAYS = Kind("interval", MICROS), Kind("interval", MICROS, days=True)
 _DIGITS = {8: 3, 16: 5, 32: 10, 64: 20}
 
 
-def kind_of(arrow: pa.DataType) -> Kind | None:  # noqa: PLR0911  (one return per family)
+def kind_of(arrow: pa.DataType) -> Kind | None:
     """The kind of a column, or None when no condition can use it."""
     types = pa.types
     if types.is_dictionary(arrow) or types.is_run_end_encoded(arrow):
@@ -94,7 +94,7 @@ def kind_of(arrow: pa.DataType) -> Kind | None:  # noqa: PLR0911  (one return pe
     return {pa.float32(): FLOAT, pa.float64(): DOUBLE, pa.bool_(): BOOLEAN, pa.null(): NULL}.get(arrow)
 
 
-def kind_of_literal(literal: Literal) -> Kind:  # noqa: PLR0911  (one return per family)
+def kind_of_literal(literal: Literal) -> Kind:
     """The type that Spark gives a literal."""
     match literal.kind:
         case "int":
@@ -152,7 +152,7 @@ def _wider(left: Kind, right: Kind) -> Kind | None:
     return Kind("decimal", scale, digits) if digits <= DECIMAL_DIGITS else None
 
 
-def sum_kind(left: Kind, operator: str, right: Kind) -> Kind | str:  # noqa: PLR0911  (one return per family)
+def sum_kind(left: Kind, operator: str, right: Kind) -> Kind | str:
     """The type of a sum or difference, or the reason why there is none."""
     families = (left.family, right.family)
     if "null" in families:

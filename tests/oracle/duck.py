@@ -17,8 +17,8 @@ The condition text is translated token by token where DuckDB and Spark differ:
     INTERVAL ...     its length in microseconds, by DuckDB's own interval arithmetic
     literals         1.5D becomes a DOUBLE, 5L and 5Y lose their suffix, == becomes =
 
-and refused (`UntranslatableError`) where a token-wise translation would guess: float literals (1.5F), two float32 columns
-added after another term, `!`. NaN and -0.0 agree: DuckDB, too, has NaN = NaN above all numbers.
+and refused (`UntranslatableError`) where a token-wise translation would guess: float literals (1.5F), two float32
+columns added after another term, `!`. NaN and -0.0 agree: DuckDB, too, has NaN = NaN above all numbers.
 """
 
 from __future__ import annotations
