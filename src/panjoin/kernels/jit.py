@@ -3,6 +3,10 @@
 `kernel` compiles a bare loop on its first call: no Python objects, the GIL released, the code kept on disk for the next
 process (`code_cache.py`). Kernels take arrays (or a NamedTuple of arrays) and write into `out` arrays; they never raise
 for a user's mistake. With NUMBA_DISABLE_JIT=1 they stay plain Python, with equal results.
+
+Reference counts are compiled out: the caller holds the arrays, and a kernel that would allocate, or return an array, is
+refused by numba. Counting is atomic, and reading an array out of a NamedTuple counts up and down: a step down a tree
+took 57 ns with counts and takes 8 without.
 """
 
 from collections.abc import Callable
@@ -20,7 +24,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def kernel(function: F) -> F:
     """Compile `function` without the GIL, and keep the result."""
-    compiled: Any = njit(nogil=True)(function)
+    compiled: Any = njit(nogil=True, _nrt=False)(function)
     if not isinstance(compiled, Dispatcher):  # the compiler is off
         return np.errstate(over="ignore")(function)  # compiled integers wrap around silently; numpy's warn
     if function.__module__.partition(".")[0] == "panjoin":
