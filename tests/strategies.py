@@ -80,7 +80,7 @@ def values(draw: st.DrawFn, name: str, size: int, *, nulls: bool = True, extreme
     """`size` values for the column `name` of COLUMNS, in one of the shapes."""
     shapes = ["constant", "few", "spread", "increasing", "decreasing", "mixed", *(["extremes"] * extremes)]
     shape = draw(st.sampled_from(shapes))
-    small = st.integers(-3, 3) if shape == "few" else st.integers(-20, 20)
+    small = st.integers(-3, 3) if shape in ("constant", "few") else st.integers(-10, 10)
     if shape == "constant":
         numbers = [draw(small)] * size
     elif shape in ("increasing", "decreasing"):
@@ -99,9 +99,9 @@ def values(draw: st.DrawFn, name: str, size: int, *, nulls: bool = True, extreme
 
 
 @st.composite
-def times(draw: st.DrawFn, size: int, *, disorder: int = 6, nulls: bool = True) -> list[Any]:
+def times(draw: st.DrawFn, size: int, *, disorder: int = 9, nulls: bool = True) -> list[Any]:
     """Event times that mostly grow by a few microseconds, up to `disorder` behind the greatest seen; sometimes NULL."""
-    steps = draw(st.lists(st.integers(0, 3), min_size=size, max_size=size))
+    steps = draw(st.lists(st.integers(0, 2), min_size=size, max_size=size))
     back = draw(st.lists(st.integers(0, disorder) if disorder else st.just(0), min_size=size, max_size=size))
     holes = draw(st.lists(st.integers(0, 9), min_size=size, max_size=size)) if nulls else [1] * size
     now, answer = 20, list[Any]()
@@ -117,12 +117,12 @@ def tables(
     names: Sequence[str],
     *,
     max_size: int = 12,
-    disorder: int = 6,
+    disorder: int = 9,
     nulls: bool = True,
     extremes: bool = True,
 ) -> pa.Table:
     """A table with these columns of COLUMNS, in this order; at least one column."""
-    size = draw(st.integers(0, max_size))
+    size = draw(st.one_of(st.integers(0, max_size), *[st.integers(max_size // 2, max_size)] * 3))
     arrays = [
         pa.array(
             draw(times(size, disorder=disorder, nulls=nulls))
@@ -149,7 +149,7 @@ def arrivals(
     draw: st.DrawFn, left: int, right: int, *, micro_batches_only: bool = False
 ) -> tuple[tuple[str, int], ...]:
     """How `left` and `right` tuples arrive: micro-batches (left, then right), or any sequence of batches."""
-    pieces = draw(st.integers(1, 6))
+    pieces = draw(st.one_of(st.integers(1, 8), st.integers(4, 8)))
     sizes = {"left": draw(cuts(left, pieces)), "right": draw(cuts(right, pieces))}
     order = [side for _ in range(pieces) for side in ("left", "right")]
     if not micro_batches_only and draw(st.booleans()):
@@ -162,11 +162,13 @@ def arrivals(
 _COUNTS = st.one_of(st.integers(1, 8), st.just(1 << 40)).map(Count)
 _TIMES = st.one_of(st.integers(0, 8), st.just(1 << 40)).map(Time)
 _TS = ("ts", "ts")
+_LATENESS = st.one_of(st.none(), st.integers(0, 1), st.integers(0, 4))
 
 
-def windows(kinds: Sequence[str] = ("count", "time", "mixed"), *, late: bool = True) -> st.SearchStrategy[Window]:
-    """Count, time and mixed windows, from one tuple or no time at all to everything."""
-    lateness = st.one_of(st.none(), st.integers(0, 6)) if late else st.none()
+def windows(
+    kinds: Sequence[str] = ("count", "time", "mixed"), *, lateness: st.SearchStrategy[int | None] = _LATENESS
+) -> st.SearchStrategy[Window]:
+    """Count, time and mixed windows, from one tuple or no time at all to everything; `lateness` of None: never late."""
     by_kind = {
         "count": st.builds(Window, _COUNTS, _COUNTS, st.none(), st.none()),
         "time": st.builds(Window, _TIMES, _TIMES, st.just(_TS), lateness),

@@ -8,7 +8,16 @@ import pytest
 from tests.oracle.condition import compile_condition
 from tests.oracle.values import NotUnderstoodError, compare, to_float32
 
-_KINDS = {"i": "exact", "n": "exact", "d": "double", "f": "float", "t": "timestamp", "dt": "date", "s": "string", "b": "boolean"}
+_KINDS = {
+    "i": "exact",
+    "n": "exact",
+    "d": "double",
+    "f": "float",
+    "t": "timestamp",
+    "dt": "date",
+    "s": "string",
+    "b": "boolean",
+}
 _COLUMNS = {name: (at, kind) for at, (name, kind) in enumerate([*_KINDS.items(), ("a b", "exact"), ("c`d", "exact")])}
 _DAY = 86_400_000_000
 
@@ -86,7 +95,14 @@ def test_an_integer_beside_a_double_becomes_a_double_and_beside_a_decimal_stays_
 def test_decimals_are_exact_where_doubles_round():
     assert holds("left.n + 0.1 = 0.3", {"n": Decimal("0.2")}) is True
     assert holds("left.d + 0.1 = 0.3", {"d": 0.2}) is False  # 0.30000000000000004
-    assert holds("left.n - 0.1 = right.n", {"n": Decimal("12345678901234567890123456789.3")}, {"n": Decimal("12345678901234567890123456789.2")}) is True
+    assert (
+        holds(
+            "left.n - 0.1 = right.n",
+            {"n": Decimal("12345678901234567890123456789.3")},
+            {"n": Decimal("12345678901234567890123456789.2")},
+        )
+        is True
+    )
 
 
 def test_float32_with_float32_rounds_to_float32_and_with_all_others_to_double():

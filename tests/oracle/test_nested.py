@@ -38,7 +38,9 @@ def answers(question):
 
 def test_the_oracles_import_nothing_of_ours():
     files = sorted(_HERE.glob("*.py"))
-    assert {"nested.py", "duck.py", "condition.py", "values.py", "rows.py", "question.py"} <= {file.name for file in files}
+    assert {"nested.py", "duck.py", "condition.py", "values.py", "rows.py", "question.py"} <= {
+        file.name for file in files
+    }
     for file in files:
         for node in ast.walk(ast.parse(file.read_text())):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
@@ -70,7 +72,9 @@ def test_both_rows_of_a_pair_in_one_micro_batch_meet_once():
 
 def test_a_count_window_of_one_shows_only_the_last_opposite_tuple_processed_before():
     # b0: rights 0, 1 see left 1 (the last of 0, 1). b1: left 2 sees right 1; right 2 sees left 2.
-    question = Question(stream(0, 0, 0), stream(0, 0, 0), micro_batches([2, 1], [2, 1]), _ALL, Window(Count(1), Count(1)))
+    question = Question(
+        stream(0, 0, 0), stream(0, 0, 0), micro_batches([2, 1], [2, 1]), _ALL, Window(Count(1), Count(1))
+    )
     assert answers(question) == {(1, 0): 1, (1, 1): 1, (2, 1): 1, (2, 2): 1}
 
 
@@ -85,7 +89,9 @@ def test_each_side_has_its_own_count():
 
 def test_null_keys_match_nothing_and_still_take_a_place_in_the_window():
     # Right 0 sees only left 1, which is NULL; left 0 is pushed out of a window of one by it.
-    question = Question(stream(5, None), stream(5), micro_batches([2], [1]), "left.x = right.x", Window(Count(1), Count(1)))
+    question = Question(
+        stream(5, None), stream(5), micro_batches([2], [1]), "left.x = right.x", Window(Count(1), Count(1))
+    )
     assert answers(question) == {}
     assert answers(question._replace(window=EVERYTHING)) == {(0, 0): 1}
 
@@ -184,7 +190,9 @@ def test_there_is_no_watermark_before_both_sides_had_a_time_and_a_batch_does_not
 
 
 def test_without_a_lateness_nothing_is_late():
-    question = timed([1000, 1], [1000], Window(Time(9), Time(9), ("ts", "ts")), (("left", 1), ("right", 1), ("left", 1)))
+    question = timed(
+        [1000, 1], [1000], Window(Time(9), Time(9), ("ts", "ts")), (("left", 1), ("right", 1), ("left", 1))
+    )
     assert nested.look(question).late == []
 
 

@@ -4,17 +4,19 @@ They share the question and nothing else: one walks batches in Python over a par
 statement over tables of rows and batches with a translated condition.
 """
 
+from decimal import Decimal
+
 import duckdb
 import pyarrow as pa
 import pytest
 from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 
-from tests.conditions import FORMS, conditions
+from tests.conditions import FORMS, Condition, conditions
 from tests.oracle import duck, nested
 from tests.oracle.question import HOWS, Question, at_once
 from tests.oracle.runtimes import _connection
-from tests.strategies import questions, windows
+from tests.strategies import COLUMNS, questions, windows
 
 _MORE = settings(max_examples=5 * settings().max_examples)  # one example takes 10 ms
 
@@ -32,6 +34,40 @@ def test_the_oracles_agree_on_every_window_condition_and_join_type(question):
     assert by_duckdb == answer
 
 
+@_MORE
+@given(
+    questions(
+        conditions=st.just(Condition("TRUE", (), (), "true")),
+        windows=windows(["time", "mixed"], lateness=st.integers(0, 4)),
+    )
+)
+def test_the_oracles_agree_on_who_is_late_and_who_is_in_the_window(question):
+    event(f"late: {min(3, len(nested.look(question).late))}")
+    assert duck.join(question, _connection()) == nested.join(question)
+
+
+@pytest.mark.parametrize("name", ["d", "f", "n"])
+@settings(max_examples=settings().max_examples)
+@given(st.data())
+def test_the_oracles_agree_on_the_last_digit_of_sums_of_columns(name, data):
+    size = data.draw(st.integers(1, 8))
+    left, right = (pa.table({name: pa.array(data.draw(_digits(name, size)), COLUMNS[name])}) for _ in range(2))
+    sign, at = data.draw(st.sampled_from(["<", "<=", "=", "!="])), data.draw(st.integers(0, size - 1))
+    first = left[name][at].as_py(), right[name][0].as_py()
+    total = first[0] - first[1]
+    on = f"left.{name} - right.{name} {sign} {total!r}D" if name != "n" else f"left.n - right.n {sign} {total}"
+    question = Question(left, right, at_once(left, right), on)
+    assert duck.join(question, _connection()) == nested.join(question)
+
+
+def _digits(name: str, size: int) -> st.SearchStrategy[list[object]]:
+    """Numbers of the column's type that use all of its digits."""
+    numbers: st.SearchStrategy[object] = st.integers(-(10**9), 10**9).map(lambda cents: Decimal(cents) / 100)
+    if name != "n":
+        numbers = st.floats(-100, 100, width=32 if name == "f" else 64)
+    return st.lists(numbers, min_size=size, max_size=size)
+
+
 @pytest.mark.parametrize("form", FORMS)
 @settings(max_examples=settings().max_examples // 2)
 @given(st.data())
@@ -40,14 +76,14 @@ def test_the_oracles_agree_on_every_form_of_condition_with_larger_streams(form, 
     assert duck.join(question, _connection()) == nested.join(question)
 
 
-@given(questions(windows=windows(late=False), hows=["inner"]))
+@given(questions(windows=windows(lateness=st.none()), hows=["inner"]))
 def test_what_is_seen_at_arrival_is_every_pair_exactly_once(question):
     pairs = nested.join(question)
     assert set(pairs.values()) <= {1}
     assert sum(nested.counts(question).values()) == len(pairs)
 
 
-@given(questions(windows=windows(["time"], late=False)), st.data())
+@given(questions(windows=windows(["time"], lateness=st.none())), st.data())
 def test_without_late_tuples_a_time_window_gives_the_same_for_every_arrival(question, data):
     left, right = question.left.num_rows, question.right.num_rows
     order = data.draw(st.permutations([("left", 1)] * left + [("right", 1)] * right))
