@@ -19,11 +19,11 @@ def _nested(question: Question, _index: str | None) -> Answer:
 
 @runtime("duckdb")
 def _duckdb(question: Question, _index: str | None) -> Answer:
-    return duck.join(question, _connection())
+    return duck.join(question, connection())
 
 
 @cache
-def _connection() -> duckdb.DuckDBPyConnection:
+def connection() -> duckdb.DuckDBPyConnection:
     """One for all questions: opening it takes longer than most of them."""
-    atexit.register(_connection.cache_clear)  # or DuckDB's bindings complain of leaks, below the summary of the tests
+    atexit.register(connection.cache_clear)  # or DuckDB's bindings complain of leaks, below the summary of the tests
     return duckdb.connect()

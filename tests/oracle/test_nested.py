@@ -260,7 +260,7 @@ def test_counts_and_aggregates_are_per_probing_tuple_at_its_arrival():
 
 
 def test_batches_that_do_not_hold_all_tuples_are_refused():
-    with pytest.raises(ValueError, match="batches hold {'left': 1, 'right': 1} tuples, not 2 and 1"):
+    with pytest.raises(ValueError, match=r"batches hold \{'left': 1, 'right': 1\} tuples, not 2 and 1"):
         nested.join(Question(stream(1, 2), stream(1), micro_batches([1], [1]), _ALL))
     with pytest.raises(ValueError, match="there are 1 and 2"):
         micro_batches([1], [1, 2])

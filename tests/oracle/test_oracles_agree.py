@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.conditions import FORMS, Condition, conditions
 from tests.oracle import duck, nested
 from tests.oracle.question import HOWS, Question, at_once
-from tests.oracle.runtimes import _connection
+from tests.oracle.runtimes import connection
 from tests.strategies import COLUMNS, questions, windows
 
 _MORE = settings(max_examples=5 * settings().max_examples)  # one example takes 10 ms
@@ -25,7 +25,7 @@ _MORE = settings(max_examples=5 * settings().max_examples)  # one example takes 
 @given(questions())
 def test_the_oracles_agree_on_every_window_condition_and_join_type(question):
     try:
-        by_duckdb = duck.join(question, _connection())
+        by_duckdb = duck.join(question, connection())
     except duck.UntranslatableError as error:
         event(f"not for DuckDB: {error}")
         assume(False)
@@ -43,7 +43,7 @@ def test_the_oracles_agree_on_every_window_condition_and_join_type(question):
 )
 def test_the_oracles_agree_on_who_is_late_and_who_is_in_the_window(question):
     event(f"late: {min(3, len(nested.look(question).late))}")
-    assert duck.join(question, _connection()) == nested.join(question)
+    assert duck.join(question, connection()) == nested.join(question)
 
 
 @pytest.mark.parametrize("name", ["d", "f", "n"])
@@ -57,7 +57,7 @@ def test_the_oracles_agree_on_the_last_digit_of_sums_of_columns(name, data):
     total = first[0] - first[1]
     on = f"left.{name} - right.{name} {sign} {total!r}D" if name != "n" else f"left.n - right.n {sign} {total}"
     question = Question(left, right, at_once(left, right), on)
-    assert duck.join(question, _connection()) == nested.join(question)
+    assert duck.join(question, connection()) == nested.join(question)
 
 
 def _digits(name: str, size: int) -> st.SearchStrategy[list[object]]:
@@ -73,7 +73,7 @@ def _digits(name: str, size: int) -> st.SearchStrategy[list[object]]:
 @given(st.data())
 def test_the_oracles_agree_on_every_form_of_condition_with_larger_streams(form, data):
     question = data.draw(questions(conditions=conditions([form], max_parts=1), windows=windows(["count"]), max_size=40))
-    assert duck.join(question, _connection()) == nested.join(question)
+    assert duck.join(question, connection()) == nested.join(question)
 
 
 @given(questions(windows=windows(lateness=st.none()), hows=["inner"]))
@@ -114,7 +114,7 @@ def test_float32_minus_float32_is_rounded_to_float32_by_both():
     assert nested.join(question) == duck.join(question) == {(0, 0): 1}
 
 
-def test_a_second_question_on_one_connection_does_not_see_the_first():
+def test_a_second_question_on_oneconnection_does_not_see_the_first():
     connection = duckdb.connect()
     one, two = (pa.table({"x": pa.array(values, pa.int32())}) for values in ([1, 2], [7]))
     assert len(duck.join(Question(one, one, at_once(one, one), "left.x = right.x"), connection)) == 2
