@@ -37,10 +37,9 @@ from panjoin.expression import (
     Sum,
     Value,
     columns,
-    conjunction,
 )
 from panjoin.kinds import Kind, kind_of
-from panjoin.normal import Band, Equality, Interval, NormalForm
+from panjoin.normal import Band, Equality, Interval, NormalForm, without_band
 from panjoin.zones import zone
 
 #: A RecordBatch, a Table, or a mapping of names to arrays.
@@ -64,8 +63,8 @@ class BoundCondition:
         self.band = None if form.band is None else _renamed_band(form.band, names)
         self.rest = None if form.residual is None else _renamed(form.residual, names)
         self._full = compile_condition(self.expression, self.scope)
-        if self.band is not None and not self._orderable(self.band):
-            self._demote_band()
+        if self.band is not None and not self._orderable(self.band):  # no order in keys: evaluated on candidates
+            self.band, self.rest = None, without_band(self.expression)
         self._residual = None if self.rest is None else compile_condition(self.rest, self.scope)
 
     def full(self, left: Columns, right: Columns) -> Array:
@@ -135,13 +134,6 @@ class BoundCondition:
             kind.family not in ("string", "binary", "null") and not (kind.family == "decimal" and kind.digits > 18)
             for kind in kinds
         )
-
-    def _demote_band(self) -> None:
-        """What has no order in keys is evaluated on candidates instead."""
-        assert self.band is not None
-        written = self.band.expression
-        self.rest = written if self.rest is None else conjunction(written, self.rest)
-        self.band = None
 
     # ---- evaluation ----
 

@@ -146,9 +146,10 @@ def _unscaled(column: ArrowColumn) -> Array:
 
 def _held(numbers: Any, span: tuple[int, int]) -> Any:
     """The numbers in a type that holds the span: int64, or Python's integers."""
-    if _INT64[0] <= span[0] and span[1] <= _INT64[1]:
+    within = _INT64[0] <= span[0] and span[1] <= _INT64[1]
+    if within and not isinstance(numbers, int):  # arithmetic on a scalar object array gives a Python integer
         return numbers
-    return np.asarray(numbers, object)  # (of a scalar, numpy's arithmetic gives a Python integer)
+    return np.asarray(numbers).astype(object)
 
 
 def _times(vector: Vector, factor: int) -> Vector:

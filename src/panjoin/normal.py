@@ -155,6 +155,13 @@ def normal_form(expression: Expression) -> NormalForm:
     return NormalForm(tuple(equalities), band, conjunction(*rest) if rest else None)
 
 
+def without_band(expression: Expression) -> Expression | None:
+    """What is residual when no band can be indexed: everything but the equalities, as written."""
+    parts = expression.parts if isinstance(expression, And) else (expression,)
+    rest = [part for part in parts if _equality(part) is None]
+    return conjunction(*rest) if rest else None
+
+
 def band_of(expression: Expression) -> Band | None:
     """The expression as one band, if it is one."""
     match expression:

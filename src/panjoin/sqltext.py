@@ -10,10 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any
 
 import sqlglot
 from sqlglot import exp
+from sqlglot.tokens import TokenType
 
 from panjoin.errors import ConditionError
 from panjoin.expression import (
@@ -55,6 +57,11 @@ _MICROS = {
     "DAY": MICROS_PER_DAY,
     "WEEK": 7 * MICROS_PER_DAY,
 }
+_AMOUNTS = (TokenType.NUMBER, TokenType.STRING)
+_ENDS_OF_INTERVAL = (
+    TokenType.AND, TokenType.OR, TokenType.L_PAREN, TokenType.R_PAREN, TokenType.COMMA, TokenType.PLUS, TokenType.LT,
+    TokenType.LTE, TokenType.GT, TokenType.GTE, TokenType.EQ, TokenType.NEQ, TokenType.NULLSAFE_EQ,
+)  # fmt: skip
 _CALENDAR = ("MONTH", "YEAR", "QUARTER")
 _ORDER = ("DAY", "HOUR", "MINUTE", "SECOND")
 _SUFFIXES: dict[str, LiteralKind] = {
@@ -75,6 +82,7 @@ def read(text: str) -> Expression:
     if not text.strip():
         raise ConditionError("the condition is empty; write one over left and right, such as 'left.k = right.k'")
     try:
+        _refuse_sum_inside_interval(text)
         tree = sqlglot.parse_one(text, into=exp.Condition, dialect="spark")
         return _boolean(tree)
     except ConditionError:
@@ -87,6 +95,22 @@ def read(text: str) -> Expression:
         Exception
     ) as error:  # a parser fed by users must not fail in its own words (sqlglot has asserts and KeyErrors)
         raise ConditionError(f"cannot read the condition {text!r} as SQL: {type(error).__name__}") from error
+
+
+def _refuse_sum_inside_interval(text: str) -> None:
+    """`t - INTERVAL 1 DAY + 2 HOURS` is one interval of 26 hours to sqlglot, and no SQL to Spark."""
+    tokens = sqlglot.tokenize(text, read="spark")
+    inside = False
+    for token, after in pairwise(tokens):
+        if token.token_type == TokenType.INTERVAL:
+            inside = True
+        elif inside and token.token_type == TokenType.PLUS and after.token_type in _AMOUNTS:
+            raise ConditionError(
+                f"not understood in a join condition: '{token.text} {after.text}' after an interval in {text!r}; "
+                "say INTERVAL again before it, or put the number first"
+            )
+        elif token.token_type in _ENDS_OF_INTERVAL:
+            inside = False
 
 
 def _boolean(node: Any) -> Expression:
