@@ -85,6 +85,8 @@ class Aggregate:
         """The type of the result over a column of this type, as Spark has it."""
         if self.function == "count":
             return pa.int64()
+        if pa.types.is_dictionary(kind):
+            kind = kind.value_type
         if self.function in ("min", "max"):
             if pa.types.is_nested(kind) or pa.types.is_null(kind):
                 raise DataError(f"{self.name!r}: values of type {kind} have no order; aggregate another column")

@@ -93,6 +93,11 @@ class Options:
 
     def check_window(self, window: Window) -> None:
         """Refuse knobs that mean nothing for a window."""
+        if not isinstance(window, Window):
+            raise ParameterError(
+                f"window must be a CountWindow, TimeWindow or MixedWindow, not {window!r}; "
+                f"write for example CountWindow(1000), or TimeWindow('10 minutes', on='ts')"
+            )
         by_time = [window.extent(side).by_time for side in ("left", "right")]
         if self.subwindow is not None and self.subwindow.by_time and not all(by_time):
             raise ParameterError(

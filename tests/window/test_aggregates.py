@@ -87,6 +87,14 @@ def test_columns_that_cannot_be_aggregated_are_refused(text, message):
         Aggregate.parse(text).sides(LEFT, RIGHT)
 
 
+def test_the_values_of_a_dictionary_are_aggregated():
+    words, numbers = (pa.dictionary(pa.int8(), kind) for kind in (pa.string(), pa.int16()))
+    assert Aggregate("max", "x").result_type(words) == pa.string()
+    assert Aggregate("sum", "x").result_type(numbers) == pa.int64()
+    with pytest.raises(DataError, match="sum needs numbers, not string"):
+        Aggregate("sum", "x").result_type(words)
+
+
 def test_a_result_is_not_called_like_a_column_of_the_tuples_it_is_given_to():
     refuse_collisions(aggregates(["sum(price) as qty2", "count as n", "max(price) as text"]), LEFT, RIGHT)
     with pytest.raises(ParameterError, match=r"'qty' is called like a column of the right tuples .*; name it: 'qty as"):

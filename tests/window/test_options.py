@@ -132,6 +132,12 @@ def test_names_of_structures_are_checked_against_those_that_exist():
         Options(index="rap_table").check_index(["bi-sort", "rap-table"])
 
 
+@pytest.mark.parametrize("window", [5, "10 minutes", None, CountWindow])
+def test_what_is_no_window_is_refused(window):
+    with pytest.raises(ParameterError, match=r"window must be a CountWindow.*, not .*; write for example CountWindow"):
+        Options().check_window(window)
+
+
 def test_knobs_are_checked_against_the_window():
     Options(subwindow="5 minutes", idle_timeout="1 s", max_advance="1 s").check_window(TIMED)
     Options(subwindow=5).check_window(TIMED)
