@@ -10,7 +10,7 @@ from panjoin.index.contract import _OURS
 STRUCTURES = [name for name, module in _OURS.items() if find_spec(module) is not None]
 
 KNOBS: dict[str, list[dict[str, Any]]] = {
-    "bi-sort": [{}, {"buffer": 2}],
+    "bi-sort": [{}, {"buffer": 2, "middle": 0}, {"buffer": 2, "middle": 3}],
     "rap-table": [{}, {"sigma": 1.05}],
     "wib-tree": [{"fanout": 3}, {"fanout": 3, "sigma": 1.05}],
     "scan": [{}],

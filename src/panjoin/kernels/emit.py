@@ -48,6 +48,29 @@ def emit_complements(
 
 
 @kernel
+def emit_part(
+    starts: Array, ends: Array, ids: Array, first: int, negate: bool, cursors: Array, probe_no: Array, out_ids: Array
+) -> None:
+    """One part's share of the pairs: those of tuple first + k go to cursors[k] and on, and the cursor moves along.
+
+    A structure of several parts calls this once per part, so that a tuple's pairs stay together in the output.
+    """
+    for k in range(len(cursors)):
+        at, start, end = cursors[k], starts[first + k], max(starts[first + k], ends[first + k])
+        if negate:
+            for j in range(start):
+                probe_no[at] = first + k
+                out_ids[at] = ids[j]
+                at += 1
+            start, end = end, len(ids)
+        for j in range(start, end):
+            probe_no[at] = first + k
+            out_ids[at] = ids[j]
+            at += 1
+        cursors[k] = at
+
+
+@kernel
 def count_ranges(starts: Array, ends: Array, counts: Array) -> None:
     """counts[i] = size of starts[i] .. ends[i]."""
     for i in range(len(starts)):
