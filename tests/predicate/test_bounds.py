@@ -73,8 +73,10 @@ COLUMNS = {
     "d9": (pa.decimal128(9, 2), st.decimals(-9999999, 9999999, places=2)),
     "ts": (pa.timestamp("us"), st.integers(-(2**55), 2**55) | st.integers(-10, 10)),
 }
-OFFSETS = st.integers(-10, 10).map(str) | st.floats(-1e4, 1e4).map(lambda x: f"{x!r}D") | st.sampled_from(
-    ["0.1", "2147483648", "1e300", "5e-324", "9007199254740993", "-0.3"]
+OFFSETS = (
+    st.integers(-10, 10).map(str)
+    | st.floats(-1e4, 1e4).map(lambda x: f"{x!r}D")
+    | st.sampled_from(["0.1", "2147483648", "1e300", "5e-324", "9007199254740993", "-0.3"])
 )
 FORMS = st.sampled_from(
     [
@@ -106,7 +108,9 @@ def batches(draw, a, b):
             pa.table(
                 {
                     name: pa.array(draw(st.lists(st.none() | strategy, min_size=count, max_size=count)), kind),
-                    "k": pa.array(draw(st.lists(st.sampled_from([1, 2, None]), min_size=count, max_size=count)), pa.int16()),
+                    "k": pa.array(
+                        draw(st.lists(st.sampled_from([1, 2, None]), min_size=count, max_size=count)), pa.int16()
+                    ),
                     "s": pa.array(draw(st.lists(st.sampled_from("pq"), min_size=count, max_size=count))),
                 }
             )
@@ -132,8 +136,18 @@ def test_keys_agree_with_the_condition_on_any_times(data, low, wide):
 # ---- layout of keys ----
 
 SMALL = pa.schema(
-    [("i", pa.int32()), ("l", pa.int64()), ("h", pa.int16()), ("f", pa.float32()), ("g", pa.float64()), ("b", pa.bool_())]
-    + [("s", pa.string()), ("t", pa.timestamp("us")), ("d", pa.date32()), ("n", pa.decimal128(30, 2))]
+    [
+        ("i", pa.int32()),
+        ("l", pa.int64()),
+        ("h", pa.int16()),
+        ("f", pa.float32()),
+        ("g", pa.float64()),
+        ("b", pa.bool_()),
+        ("s", pa.string()),
+        ("t", pa.timestamp("us")),
+        ("d", pa.date32()),
+        ("n", pa.decimal128(30, 2)),
+    ]
 )
 
 
@@ -216,7 +230,12 @@ def test_a_condition_without_index_tries_every_pair_null_ones_too():
 
 def test_empty_batches_have_no_bounds():
     empty = pa.table({"x": pa.array([], pa.float64()), "k": pa.array([], pa.string())})
-    for on in ("left.x < right.x", "left.k = right.k", "left.k = right.k AND left.x < right.x + 1", "left.x <=> right.x"):
+    for on in (
+        "left.x < right.x",
+        "left.k = right.k",
+        "left.k = right.k AND left.x < right.x + 1",
+        "left.x <=> right.x",
+    ):
         keys = JoinKeys(parse(on).bind(empty.schema, empty.schema))
         assert keys.bounds("left", empty) == []
         assert len(keys.encode("right", empty)[0]) == 0
@@ -231,7 +250,11 @@ def test_chunked_columns_and_plain_mappings_are_read_like_batches():
 
 def test_intervals_that_change_places_are_still_disjoint():
     far = np.iinfo(np.int64).max
-    spans = [(np.array([5, 5]), np.array([9, 9])), (np.array([2, far]), np.array([6, -far])), (np.array([7, 9]), np.array([7, far]))]
+    spans = [
+        (np.array([5, 5]), np.array([9, 9])),
+        (np.array([2, far]), np.array([6, -far])),
+        (np.array([7, 9]), np.array([7, far])),
+    ]
     result = [[(int(a), int(b)) for a, b in zip(low, high, strict=True) if a <= b] for low, high in disjoint(spans)]
     assert result == [[(2, 6), (5, 9)], [(7, 9)], [(10, far)]]
 

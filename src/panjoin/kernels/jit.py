@@ -24,7 +24,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def kernel(function: F) -> F:
     """Compile `function` without the GIL, and keep the result."""
-    compiled: Any = njit(nogil=True, _nrt=False)(function)
+    compiled: Any = njit(nogil=True, _nrt=False)(function)  # type: ignore[call-overload]  # its types leave _nrt out
     if not isinstance(compiled, Dispatcher):  # the compiler is off
         return np.errstate(over="ignore")(function)  # compiled integers wrap around silently; numpy's warn
     if function.__module__.partition(".")[0] == "panjoin":
