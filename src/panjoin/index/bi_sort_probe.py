@@ -25,7 +25,7 @@ from panjoin.errors import StateError
 from panjoin.index.contract import Array, Probe
 from panjoin.index.sorted_run import Part, read_only
 from panjoin.kernels.emit import emit_complements, emit_part, emit_ranges
-from panjoin.kernels.search_run import Run, search_run
+from panjoin.kernels.search_run import BLOCK, Run, search_run
 from panjoin.kernels.threads import run_all
 
 
@@ -112,8 +112,9 @@ def find(parts: list[Part], low: Array, high: Array, negate: bool, counts: Array
     found = [Found(part, np.empty(len(low), np.int32), np.empty(len(low), np.int32)) for part in parts]
 
     def search(a: int, b: int) -> None:
+        scratch = np.empty(2 * BLOCK, np.int64)
         for part, starts, ends in found:
-            search_run(part.run, low[a:b], high[a:b], negate, starts[a:b], ends[a:b], counts[a:b])
+            search_run(part.run, low[a:b], high[a:b], negate, starts[a:b], ends[a:b], counts[a:b], scratch)
 
     edges = balanced(parts[0].run, low, threads) if threads > 1 and parts else [0, len(low)]
     run_all([partial(search, a, b) for a, b in pairwise(edges)])

@@ -92,10 +92,10 @@ def halve_upper(keys: Array, end: int, base: int, length: int, bound: Any) -> in
 
 
 @kernel
-def search_prefetch(run: Run, low: Array, high: Array, starts: Array, ends: Array) -> None:
-    """Positions relative to `first`; see the head of this file."""
+def search_prefetch(run: Run, low: Array, high: Array, starts: Array, ends: Array, scratch: Array) -> None:
+    """Positions relative to `first`; see the head of this file. `scratch`: int64[2 * BLOCK], each thread its own."""
     keys, first, end, index, step = run.keys, run.first, run.end, run.index, run.step
-    low_base, high_base = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
+    low_base, high_base = scratch[:BLOCK], scratch[BLOCK:]
     skipped = (first + step - 1) // step  # samples before the run
     samples = index[skipped:]
     count = (end + step - 1) // step - skipped
@@ -196,7 +196,9 @@ def upper_merge(keys: Array, first: int, end: int, bounds: Array, out: Array) ->
 
 
 @kernel
-def search_run(run: Run, low: Array, high: Array, negate: bool, starts: Array, ends: Array, counts: Array) -> None:
+def search_run(
+    run: Run, low: Array, high: Array, negate: bool, starts: Array, ends: Array, counts: Array, scratch: Array
+) -> None:
     """The better of the two for this batch; counts[i] += size of the range, or of the rest of the run.
 
     Probing tuples that lie wholly before or after the run are told apart first and cost nothing more.
@@ -213,7 +215,7 @@ def search_run(run: Run, low: Array, high: Array, negate: bool, starts: Array, e
             lower_merge(run.keys, run.first, run.end, low[a:b], starts[a:b])
             upper_merge(run.keys, run.first, run.end, high[a:b], ends[a:b])
         else:
-            search_prefetch(run, low[a:b], high[a:b], starts[a:b], ends[a:b])
+            search_prefetch(run, low[a:b], high[a:b], starts[a:b], ends[a:b], scratch)
         for i in range(a, b):
             counts[i] += max(0, int(ends[i]) - int(starts[i]))
     if negate:
