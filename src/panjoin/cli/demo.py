@@ -26,7 +26,7 @@ def demo(
     *,
     tuples: Annotated[int, typer.Option(min=1, max=1_000_000, help="Tuples per side.")] = 30_000,
     batch: Annotated[int, typer.Option(min=1, help="Tuples per batch.")] = 4_096,
-    index: Annotated[str, typer.Option(help="Index structure.")] = "scan",
+    index: Annotated[str, typer.Option(help="Index structure.")] = "bi-sort",
     seed: Annotated[int, typer.Option(help="Seed of the data.")] = 1,
 ) -> None:
     """Join two made-up streams on a price band, and compare the answer with a nested loop's."""
