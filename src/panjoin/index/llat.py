@@ -42,15 +42,21 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from panjoin.kernels.copy import copy
 from panjoin.kernels.jit import kernel
+from panjoin.kernels.lanes import prefetch
+from panjoin.kernels.masks import WIDTH
+from panjoin.kernels.views import read_only
 
 Array = npt.NDArray[Any]
+
+_AHEAD = 16  #: runs ahead of which the places are fetched; 8 takes 5% longer
 
 
 class Llat(NamedTuple):
     """The arrays of one table; passed whole to kernels. A chain is named by the number of its first entry."""
 
-    keys: Array  #: entry e holds keys[e * C + tail[e] : e * C + head[e]]
+    keys: Array  #: entry e holds keys[e * C + tail[e] : e * C + head[e]]; WIDTH more may be read behind the last entry
     ids: Array  #: int32, beside `keys`
     head: Array  #: where the next tuple of the entry goes
     tail: Array  #: its first tuple that is not deleted
@@ -69,6 +75,26 @@ class Llat(NamedTuple):
     def memory_bytes(self) -> int:
         """Bytes of all arrays, touched or not (the operating system maps untouched pages lazily)."""
         return sum(part.nbytes for part in self if isinstance(part, np.ndarray))
+
+    def read_only(self) -> Llat:
+        """The same memory for kernels that only look, which then need not care whether it is a memory map."""
+        views: dict[str, Any] = {
+            name: read_only(part) for name, part in self._asdict().items() if isinstance(part, np.ndarray)
+        }
+        return self._replace(**views)
+
+    def used(self) -> Llat:
+        """The same memory without the entries that were never used."""
+        entries = int(self.ptr_g[0])
+        tuples = entries * self.entry_capacity
+        return self._replace(
+            keys=self.keys[: tuples + WIDTH],
+            ids=self.ids[:tuples],
+            head=self.head[:entries],
+            tail=self.tail[:entries],
+            next=self.next[:entries],
+            last=self.last[:entries],
+        )
 
     def entries_of(self, chain: int) -> list[int]:
         """The entries of a chain, in order."""
@@ -109,8 +135,8 @@ class Llat(NamedTuple):
 
 
 def entry_capacity(capacity: int, partitions: int, sigma: float) -> int:
-    """Tuples per entry: ceil(N/P * sigma), at least 1."""
-    return max(1, math.ceil(capacity / partitions * sigma))
+    """Tuples per entry: ceil(N/P * sigma), at least 1 (and no more than all N, however large sigma)."""
+    return max(1, min(capacity, math.ceil(capacity / partitions * sigma)))
 
 
 def reserve(entries: int, capacity: int, dtype: Any, *, normal: int = 0) -> Llat:
@@ -119,8 +145,8 @@ def reserve(entries: int, capacity: int, dtype: Any, *, normal: int = 0) -> Llat
     The first `normal` entries are chains already (one per partition); PtrG starts behind them.
     """
     return Llat(
-        keys=np.empty(entries * capacity, dtype),
-        ids=np.empty(entries * capacity, np.int32),
+        keys=np.zeros(entries * capacity + WIDTH, dtype),
+        ids=np.zeros(entries * capacity, np.int32),
         head=np.zeros(entries, np.int32),
         tail=np.zeros(entries, np.int32),
         next=np.full(entries, -1, np.int32),
@@ -163,7 +189,7 @@ def release(llat: Llat, chain: int) -> None:
 
 
 @kernel
-def append(llat: Llat, chain: int, keys: Array, ids: Array, begin: int, end: int) -> int:
+def append(llat: Llat, chain: Any, keys: Array, ids: Array, begin: Any, end: Any) -> Any:
     """Put tuples [begin, end) of a batch at the end of a chain; returns `end`, or where the entries ran out."""
     entry = llat.last[chain]
     while begin < end:
@@ -178,13 +204,38 @@ def append(llat: Llat, chain: int, keys: Array, ids: Array, begin: int, end: int
             room = llat.entry_capacity
         count = min(room, end - begin)
         at = entry * llat.entry_capacity + llat.head[entry]
-        for k in range(count):
-            llat.keys[at + k] = keys[begin + k]
-        for k in range(count):
-            llat.ids[at + k] = ids[begin + k]
+        copy(keys, begin, begin + count, llat.keys, at)
+        copy(ids, begin, begin + count, llat.ids, at)
         llat.head[entry] += count
         begin += count
     return begin
+
+
+@kernel
+def append_runs(llat: Llat, chains: Array, starts: Array, keys: Array, ids: Array) -> Any:
+    """Put tuples [starts[r], starts[r + 1]) of a batch at the end of chains[r], for each r; returns how many fitted.
+
+    The usual run fits the chain's last entry and is copied right here, and the places of later runs are fetched ahead:
+    11 ns per run of a 32K batch over 64K chains that have 26K runs, 50 without the fetching.
+    """
+    to_keys, to_ids, head, last, room = llat.keys, llat.ids, llat.head, llat.last, llat.entry_capacity
+    done = np.int64(0)
+    for run in range(len(chains)):
+        if run + _AHEAD < len(chains):
+            entry = np.int64(last[chains[run + _AHEAD]])
+            prefetch(to_keys, entry * room + head[entry])
+            prefetch(to_ids, entry * room + head[entry])
+        chain, begin, end = chains[run], np.int64(starts[run]), np.int64(starts[run + 1])
+        entry = np.int64(last[chain])
+        if head[entry] + end - begin <= room:
+            at = entry * room + head[entry]
+            copy(keys, begin, end, to_keys, at)
+            copy(ids, begin, end, to_ids, at)
+            head[entry] += end - begin
+            done += end - begin
+        else:
+            done += append(llat, chain, keys, ids, begin, end) - begin
+    return done
 
 
 @kernel
