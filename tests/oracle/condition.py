@@ -29,6 +29,7 @@ from tests.oracle.values import (
     comparison,
     either,
     magnitude,
+    membership,
     negation,
     to_float32,
 )
@@ -150,10 +151,11 @@ class _Parser:
             function = both(comparison(">=", a, low)[1], comparison("<=", a, self.sum())[1])
         elif self.take("in"):
             self.expect("(")
-            function = comparison("=", a, self.sum())[1]
+            others = [self.sum()]
             while self.take(","):
-                function = either(function, comparison("=", a, self.sum())[1])
+                others.append(self.sum())
             self.expect(")")
+            function = membership(a, others)[1]
         elif negated:
             raise NotUnderstoodError(f"{self.text!r}: NOT before {self.word!r}")
         else:

@@ -15,6 +15,7 @@ The condition text is translated token by token where DuckDB and Spark differ:
     date, timestamp  microseconds since 1970 as HUGEINT, because DuckDB's own types end in the year 294247, compare
                      intervals by months of 30 days, and have no abs(interval); whole numbers beside dates: days
     INTERVAL ...     its length in microseconds, by DuckDB's own interval arithmetic
+    BETWEEN          two comparisons, since Spark types each apart (bigint with a bigint bound stays exact)
     literals         1.5D becomes a DOUBLE, 5L and 5Y lose their suffix, == becomes =
 
 and refused (`UntranslatableError`) where a token-wise translation would guess: float literals (1.5F), two float32
@@ -195,7 +196,7 @@ def translate(question: Question) -> str:
             raise UntranslatableError("'!' binds differently in DuckDB")
         else:
             pieces.append((what, {"<=>": "IS NOT DISTINCT FROM", "==": "="}.get(text, text)))
-    return " ".join(_sums(pieces))
+    return " ".join(_two_comparisons(_sums(pieces)))
 
 
 def _what(type_: pa.DataType) -> str:
@@ -219,6 +220,34 @@ def _sums(pieces: list[tuple[str, str]]) -> list[str]:
             texts[at - 1] = f"CAST(CAST({texts[at - 1]} AS FLOAT)"
             texts[at + 1] = f"CAST({texts[at + 1]} AS FLOAT) AS DOUBLE)"
     return texts
+
+
+def _two_comparisons(texts: list[str]) -> list[str]:
+    """a BETWEEN b AND c as a >= b AND a <= c: DuckDB would bring all three to one type, Spark types them in pairs."""
+    words = [text.upper() for text in texts]
+    if "BETWEEN" not in words:
+        return texts
+    at = words.index("BETWEEN")
+    negated = at > 0 and words[at - 1] == "NOT"
+    first = at - negated
+    start = first - _operand(list(reversed(words[:first])), opening=")", closing="(")
+    middle = at + 1 + _operand(words[at + 1 :], opening="(", closing=")")
+    end = middle + 1 + _operand(words[middle + 1 :], opening="(", closing=")")
+    value, low, high = (
+        " ".join(part) for part in (texts[start:first], texts[at + 1 : middle], texts[middle + 1 : end])
+    )
+    rewritten = f"({'NOT ' * negated}(({value}) >= ({low}) AND ({value}) <= ({high})))"
+    return _two_comparisons([*texts[:start], rewritten, *texts[end:]])
+
+
+def _operand(words: list[str], opening: str, closing: str) -> int:
+    """How many words belong to the sum that starts here."""
+    depth = 0
+    for at, word in enumerate(words):
+        if depth == 0 and word in ("AND", "OR", "NOT", closing):
+            return at
+        depth += (word == opening) - (word == closing)
+    return len(words)
 
 
 def _number(text: str) -> str:

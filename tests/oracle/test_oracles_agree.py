@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
+from pyspark.sql import functions as sf
 
 from tests.conditions import FORMS, Condition, conditions
 from tests.oracle import duck, nested
@@ -105,6 +106,25 @@ def test_duckdb_refuses_what_it_would_have_to_guess():
     for on in ("left.f = 1.5F", "1 + left.f - right.f = 1", "! (left.i = right.i)", "left.nowhere = right.i"):
         with pytest.raises(duck.UntranslatableError):
             duck.join(Question(table, table, at_once(table, table), on))
+
+
+@pytest.mark.parametrize(
+    ("on", "holds"),
+    [
+        # 2^63 - 2 <= 2^63 - 3 is false in bigint and true in double; only IN brings its values to one type
+        ("left.l BETWEEN right.i - 0.1D AND right.i + 9223372036854775807", False),
+        ("left.l NOT BETWEEN (right.i - 0.1D) AND (right.i + 9223372036854775807) AND left.l > 0", True),
+        ("left.l IN (right.i + 9223372036854775807, 5.0D)", True),
+        ("left.l IN (right.i + 9223372036854775807)", False),
+    ],
+)
+def test_between_is_typed_in_pairs_and_in_as_one_as_in_spark(spark, on, holds):
+    left = pa.table({"l": pa.array([2**63 - 2], pa.int64())})
+    right = pa.table({"i": pa.array([-2], pa.int32())})
+    question = Question(left, right, at_once(left, right), on)
+    sides = [spark.createDataFrame(table).alias(name) for name, table in (("left", left), ("right", right))]
+    assert sides[0].join(sides[1], sf.expr(on)).count() == holds
+    assert nested.join(question) == duck.join(question) == ({(0, 0): 1} if holds else {})
 
 
 def test_float32_minus_float32_is_rounded_to_float32_by_both():

@@ -151,6 +151,18 @@ def add(sign: str, a: Piece, b: Piece) -> Piece:
     return kind, summed
 
 
+def membership(a: Piece, others: list[Piece]) -> Piece:
+    """IN: unlike BETWEEN, whose two comparisons are typed apart, it brings all its values to one kind first."""
+    kind = a[0]
+    for other in others:
+        kind = _together(kind, other[0], "IN")
+    pieces = [(kind, _as_kind(piece, kind)) for piece in (a, *others)]
+    function = comparison("=", pieces[0], pieces[1])[1]
+    for piece in pieces[2:]:
+        function = either(function, comparison("=", pieces[0], piece)[1])
+    return "boolean", function
+
+
 def either(a: Function, b: Function) -> Function:
     """OR: true wins over unknown, unknown wins over false."""
 
