@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from panjoin.columns import Array
 from panjoin.errors import ConditionError
-from panjoin.evaluate import Environment, RunTruth, Scope, Vector, compile_condition, vector_of
+from panjoin.evaluate import RunTruth, compile_condition
 from panjoin.expression import (
     SIDES,
     Absolute,
@@ -40,6 +40,8 @@ from panjoin.expression import (
 )
 from panjoin.kinds import Kind, kind_of
 from panjoin.normal import Band, Equality, Interval, NormalForm, without_band
+from panjoin.typed import Environment, Scope
+from panjoin.vectors import Vector, vector_of
 from panjoin.zones import zone
 
 #: A RecordBatch, a Table, or a mapping of names to arrays.

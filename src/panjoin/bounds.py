@@ -113,9 +113,10 @@ class JoinKeys:
             codes, known = self._codes(side, batch)
             valid = _both(valid, known)
             spans = self._composite(side, codes, keys, spans)
-        if len(spans) > 1:
+        simple = self._edges.whole is not None and self.exact  # solved by arithmetic: disjoint and ascending already
+        if len(spans) > 1 and not simple:
             spans = disjoint(spans)
-        own = self._own_order(side, batch) if len(spans) > 1 or self._edges.written is not None else None
+        own = None if simple or (len(spans) == 1 and self._edges.whole is not None) else self._own_order(side, batch)
         found = [_bounds(span, valid, self.dtype) for span in spans]
         return [piece for entry in found for piece in _ascending(entry, own)]
 
@@ -175,7 +176,7 @@ class JoinKeys:
     def _own_order(self, side: Side, batch: Any) -> Array | None:
         """The batch's own keys if they ascend."""
         keys, _ = self.encode(side, batch)
-        return keys if bool((keys[1:] >= keys[:-1]).all()) else None
+        return keys if _ascends(keys) else None
 
 
 def disjoint(spans: list[Span]) -> list[Span]:
@@ -202,7 +203,7 @@ def disjoint(spans: list[Span]) -> list[Span]:
 
 def _shared(own: Array, low: Array, high: Array, some: Array) -> tuple[Array, Array]:
     """Within each group of equal own keys: the lowest low and the highest high, so that bounds ascend with the keys."""
-    order = np.argsort(own, kind="stable")
+    order = np.arange(len(own)) if _ascends(own) else np.argsort(own, kind="stable")
     order = order[some[order]]
     if len(order) == 0:
         return low, high
@@ -239,6 +240,10 @@ def _ascending(entry: Bounds, own: Array | None) -> list[Bounds]:
     rows = np.arange(len(entry.low)) if entry.rows is None else entry.rows
     cuts = [0, *(np.flatnonzero(down) + 1).tolist(), len(rows)]
     return [Bounds(entry.low[start:end], entry.high[start:end], rows[start:end]) for start, end in pairwise(cuts)]
+
+
+def _ascends(keys: Array) -> bool:
+    return bool((keys[1:] >= keys[:-1]).all())
 
 
 def _bare(band: Band) -> Equality | None:

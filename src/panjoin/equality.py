@@ -19,13 +19,14 @@ import pyarrow as pa
 
 from panjoin.binding import BoundCondition, array_of
 from panjoin.columns import Array, Mask
-from panjoin.evaluate import Typed, converted, vector_of
 from panjoin.expression import Column, Side
 from panjoin.keycodec import KeyCodec
 from panjoin.keyhash import combine, hash24, hash32
 from panjoin.keys import DIGITS_OF_INT64, codec
 from panjoin.kinds import DOUBLE, Kind, common_kind
 from panjoin.normal import Equality
+from panjoin.typed import Typed, converted
+from panjoin.vectors import vector_of
 
 Codes = tuple[Array, Mask | None]
 

@@ -14,8 +14,7 @@ from itertools import pairwise
 from typing import Any
 
 import sqlglot
-from sqlglot import exp
-from sqlglot.tokens import TokenType
+from sqlglot import TokenType, exp
 
 from panjoin.errors import ConditionError
 from panjoin.expression import (

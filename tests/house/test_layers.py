@@ -23,6 +23,8 @@ ROOMS: tuple[tuple[str, ...], ...] = (
     # ---- what the user says ----
     ("expression", "zones", "kinds"),
     ("sqltext", "normal"),
+    ("vectors",),
+    ("typed",),
     ("evaluate",),
     ("binding",),
     ("predicate",),
@@ -33,6 +35,8 @@ ROOMS: tuple[tuple[str, ...], ...] = (
     ("keypack", "keyhash"),
     ("keycodec",),
     ("keys",),
+    ("keysearch",),
+    ("wholeband", "writtenband"),
     ("equality", "edges"),
     ("bounds",),
     ("records",),

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (a table of values reads better in long lines)
 """Columns of values that break joins, and condition texts over every mixture of their types.
 
 Row k of `TABLE` holds the k-th value of every column (NULL where a column has fewer), so the cross product of the
@@ -15,7 +16,7 @@ import pyarrow as pa
 INF, NAN = float("inf"), float("nan")
 MAX64, MAX32 = float(np.finfo(np.float64).max), float(np.finfo(np.float32).max)
 OTHER_NAN = float(np.array([0xFFF8_0000_0000_BEEF], np.uint64).view(np.float64)[0])
-DAY = dt.datetime(2020, 1, 1)
+DAY = dt.datetime(2020, 1, 1)  # noqa: DTZ001  (timestamp_ntz has none)
 
 
 def utc(*parts):
@@ -45,7 +46,7 @@ VALUES = {
         pa.timestamp("us", "UTC"),
         [utc(1, 1, 1), utc(2020, 1, 1), utc(2020, 1, 1, 0, 0, 0, 1), utc(2020, 1, 1, 0, 10), utc(2020, 1, 2), utc(2020, 1, 6), utc(9999, 12, 31, 23, 59, 59, 999999)],
     ),
-    "ntz": (pa.timestamp("us"), [dt.datetime(1, 1, 1), DAY, DAY + dt.timedelta(minutes=10), DAY + dt.timedelta(5)]),
+    "ntz": (pa.timestamp("us"), [DAY.replace(year=1), DAY, DAY + dt.timedelta(minutes=10), DAY + dt.timedelta(5)]),
     "s": (pa.string(), ["", "a", "b", "ab", "a\0", "é"]),
     "bin": (pa.binary(), [b"", b"a", b"b"]),
     "flag": (pa.bool_(), [False, True]),

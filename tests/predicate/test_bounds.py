@@ -37,7 +37,7 @@ def test_a_band_at_the_ends_of_the_type_is_no_bound(kind, eps):
     values, eps = [low, low + 1, -1, 0, 1, high - 1, high], high if eps == "max" else eps
     left, right = column_pair(kind, values, values)
     keys = JoinKeys(band("x", -eps, eps).bind(left.schema, right.schema))
-    expected = np.array([[abs(l - r) <= eps for r in values] for l in values])
+    expected = np.array([[abs(a - b) <= eps for b in values] for a in values])
     assert keys.exact
     assert np.array_equal(candidates(keys, "left", left, right), expected)
     assert np.array_equal(candidates(keys, "right", right, left), expected.T)
@@ -49,15 +49,15 @@ def test_one_sided_bounds_at_the_ends_of_the_type_match_nothing_beyond(kind):
     values = [low, low + 1, -1, 0, 1, high - 1, high]
     left, right = column_pair(kind, values, values)
     for text, holds in (
-        ("left.x < right.x", lambda l, r: l < r),
-        ("left.x - 1 >= right.x", lambda l, r: l - 1 >= r),
-        ("left.x > right.x + 3000000000", lambda l, r: l > r + 3_000_000_000),
-        ("left.x + 99999999999999999999 > right.x", lambda l, r: True),
-        ("left.x - 18446744073709551615 = right.x", lambda l, r: l - 2**64 + 1 == r),
-        ("left.x != right.x - 1", lambda l, r: l != r - 1),
+        ("left.x < right.x", lambda a, b: a < b),
+        ("left.x - 1 >= right.x", lambda a, b: a - 1 >= b),
+        ("left.x > right.x + 3000000000", lambda a, b: a > b + 3_000_000_000),
+        ("left.x + 99999999999999999999 > right.x", lambda a, b: True),
+        ("left.x - 18446744073709551615 = right.x", lambda a, b: a - 2**64 + 1 == b),
+        ("left.x != right.x - 1", lambda a, b: a != b - 1),
     ):
         keys = JoinKeys(parse(text).bind(left.schema, right.schema))
-        expected = np.array([[holds(l, r) for r in values] for l in values])
+        expected = np.array([[holds(a, b) for b in values] for a in values])
         assert np.array_equal(candidates(keys, "left", left, right), expected), text
         assert np.array_equal(candidates(keys, "right", right, left), expected.T), text
 
