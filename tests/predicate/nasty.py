@@ -1,4 +1,3 @@
-# ruff: noqa: E501  (a table of values reads better in long lines)
 """Columns of values that break joins, and condition texts over every mixture of their types.
 
 Row k of `TABLE` holds the k-th value of every column (NULL where a column has fewer), so the cross product of the
@@ -16,7 +15,7 @@ import pyarrow as pa
 INF, NAN = float("inf"), float("nan")
 MAX64, MAX32 = float(np.finfo(np.float64).max), float(np.finfo(np.float32).max)
 OTHER_NAN = float(np.array([0xFFF8_0000_0000_BEEF], np.uint64).view(np.float64)[0])
-DAY = dt.datetime(2020, 1, 1)  # noqa: DTZ001  (timestamp_ntz has none)
+DAY = dt.datetime(2020, 1, 1)
 
 
 def utc(*parts):

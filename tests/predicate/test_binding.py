@@ -1,4 +1,3 @@
-# ruff: noqa: E501  (a table of messages reads better in long lines)
 """Fitting a condition to two schemas: names, types at the door, and what candidate pairs are told."""
 
 import datetime as dt

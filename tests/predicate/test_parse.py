@@ -1,4 +1,3 @@
-# ruff: noqa: E501  (a table of conditions reads better in long lines)
 """What a user may write, as text and as objects, and what is refused: never guessed, always quoted."""
 
 import datetime as dt
