@@ -13,6 +13,7 @@ Invariant: full == equalities AND band AND residual on every pair.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -54,6 +55,7 @@ class BoundCondition:
     def __init__(
         self, form: NormalForm, expression: Expression, left: pa.Schema, right: pa.Schema, *, timezone: str = "UTC"
     ) -> None:
+        self._form, self._written = form, expression
         self.schemas: dict[Side, pa.Schema] = {"left": left, "right": right}
         names = {column: self._resolve(column) for column in dict.fromkeys(columns(expression))}
         self.expression = _renamed(expression, names)
@@ -68,6 +70,11 @@ class BoundCondition:
         if self.band is not None and not self._orderable(self.band):  # no order in keys: evaluated on candidates
             self.band, self.rest = None, without_band(self.expression)
         self._residual = None if self.rest is None else compile_condition(self.rest, self.scope)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickles as its arguments: what is compiled is made again."""
+        left, right = self.schemas["left"], self.schemas["right"]
+        return partial(BoundCondition, timezone=self.scope.zone.name), (self._form, self._written, left, right)
 
     def full(self, left: Columns, right: Columns) -> Array:
         """Where the whole condition holds."""

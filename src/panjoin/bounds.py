@@ -62,6 +62,9 @@ class JoinKeys:
         self._code_bits = self._band_bits = 0
         self._lay_out()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return JoinKeys, (self.bound,)
+
     @property
     def scans(self) -> bool:
         """True when all tuples have one key."""

@@ -200,7 +200,7 @@ def negated(value: Value) -> Value:
             value.value.copy_negate() if isinstance(value.value, Decimal) else -value.value
         )  # -Decimal rounds to 28 digits
         return Literal(flipped, value.kind)
-    return value.operand if isinstance(value, Negative) else Negative(value)
+    return Negative(value)
 
 
 def total(left: Value, operator: OneOf["+", "-"], right: Value) -> Value:

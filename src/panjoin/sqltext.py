@@ -61,6 +61,13 @@ _ENDS_OF_INTERVAL = (
     TokenType.AND, TokenType.OR, TokenType.L_PAREN, TokenType.R_PAREN, TokenType.COMMA, TokenType.PLUS, TokenType.LT,
     TokenType.LTE, TokenType.GT, TokenType.GTE, TokenType.EQ, TokenType.NEQ, TokenType.NULLSAFE_EQ,
 )  # fmt: skip
+_BEFORE_A_SIGN = (
+    None,
+    TokenType.NOT,
+    TokenType.DASH,
+    TokenType.BETWEEN,
+    *(kind for kind in _ENDS_OF_INTERVAL if kind != TokenType.R_PAREN),
+)
 _CALENDAR = ("MONTH", "YEAR", "QUARTER")
 _ORDER = ("DAY", "HOUR", "MINUTE", "SECOND")
 _SUFFIXES: dict[str, LiteralKind] = {
@@ -81,7 +88,7 @@ def read(text: str) -> Expression:
     if not text.strip():
         raise ConditionError("the condition is empty; write one over left and right, such as 'left.k = right.k'")
     try:
-        _refuse_sum_inside_interval(text)
+        _refuse_what_sqlglot_bends(text)
         tree = sqlglot.parse_one(text, into=exp.Condition, dialect="spark")
         return _boolean(tree)
     except ConditionError:
@@ -96,20 +103,28 @@ def read(text: str) -> Expression:
         raise ConditionError(f"cannot read the condition {text!r} as SQL: {type(error).__name__}") from error
 
 
-def _refuse_sum_inside_interval(text: str) -> None:
-    """`t - INTERVAL 1 DAY + 2 HOURS` is one interval of 26 hours to sqlglot, and no SQL to Spark."""
-    tokens = sqlglot.tokenize(text, read="spark")
-    inside = False
-    for token, after in pairwise(tokens):
+def _refuse_what_sqlglot_bends(text: str) -> None:
+    """Two readings of sqlglot that are not Spark's.
+
+    `t - INTERVAL 1 DAY + 2 HOURS` is one interval of 26 hours to it, and no SQL to Spark. A sign + disappears, while
+    Spark makes a DOUBLE of the string behind it.
+    """
+    inside, before = False, None
+    for token, after in pairwise(sqlglot.tokenize(text, read="spark")):
         if token.token_type == TokenType.INTERVAL:
             inside = True
-        elif inside and token.token_type == TokenType.PLUS and after.token_type in _AMOUNTS:
+        elif token.token_type == TokenType.PLUS and inside and after.token_type in _AMOUNTS:
             raise ConditionError(
-                f"not understood in a join condition: '{token.text} {after.text}' after an interval in {text!r}; "
+                f"not understood in a join condition: '+ {after.text}' after an interval in {text!r}; "
                 "say INTERVAL again before it, or put the number first"
+            )
+        elif token.token_type == TokenType.PLUS and before in _BEFORE_A_SIGN and after.token_type != TokenType.NUMBER:
+            raise ConditionError(
+                f"not understood in a join condition: the sign in '+{after.text}' of {text!r}; leave it out"
             )
         elif token.token_type in _ENDS_OF_INTERVAL:
             inside = False
+        before = token.token_type
 
 
 def _boolean(node: Any) -> Expression:

@@ -1,6 +1,7 @@
 """Fitting a condition to two schemas: names, types at the door, and what candidate pairs are told."""
 
 import datetime as dt
+import pickle
 from decimal import Decimal
 from fractions import Fraction
 
@@ -219,6 +220,17 @@ def test_duckdb_agrees_on_whole_numbers_and_doubles(on):
     count = values.num_rows
     left, right = values.take(np.repeat(np.arange(count), count)), values.take(np.tile(np.arange(count), count))
     assert sorted(found) == [divmod(int(at), count) for at in np.flatnonzero(full(on, left, right))]
+
+
+def test_conditions_and_keys_survive_a_pickle_between_processes():
+    table = pa.table({"x": pa.array([1, 2], pa.int32()), "y": [0.5, 1.5]})
+    condition = parse("left.X = right.x AND left.y < right.y + 1")
+    bound = condition.bind(table.schema, table.schema, timezone="+01:00")
+    keys = pickle.loads(pickle.dumps(JoinKeys(bound)))
+    assert pickle.loads(pickle.dumps(condition)) == condition
+    assert keys.bound.full(table, table).tolist() == [True, True]
+    assert keys.describe() == JoinKeys(bound).describe()
+    assert keys.encode("left", table)[0].tolist() == JoinKeys(bound).encode("left", table)[0].tolist()
 
 
 # ---- time zones ----

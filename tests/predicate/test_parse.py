@@ -205,6 +205,7 @@ def test_interval_literals_are_read_as_spark_reads_them(interval, micros):
         ("left.t - INTERVAL 1 DAY + 2 HOURS < right.t", "'+ 2' after an interval", "say INTERVAL again"),
         ("left.t < right.t + INTERVAL 'soon'", "soon", "numbers with units"),
         ("left.t < right.t + INTERVAL '25:00' HOUR TO MINUTE AND left.t < right.t + INTERVAL '1:70' HOUR TO MINUTE", "1:70", "unit's end"),
+        ("left.s = +right.s", "the sign in '+right'", "leave it out"),
         ("left.x < right.x + 1e999", "1e999", "largest DOUBLE"),
         ("left.x < right.x + 0." + "1" * 39, "0.111", "38 digits"),
         ("left.x BETWEEN SYMMETRIC 5 AND right.x", "left.x", "smaller bound first"),
