@@ -1,0 +1,320 @@
+"""Probing a WiB+-Tree with an ascending batch: find the leaves, compare inside the outer two, count the others whole.
+
+    leaves     A: 3 8 3 9     B: 12 11 27     C: 41 40 44     D: 63 51         probe [8, 43]: from A to C
+    A: compare all, 8 and 9 match: 2          B: lies between, not read: its size, 3          C: compare, 41 40: 2
+    count 7; of probe [11, 12] both ends are in B: compared once, count 2
+
+1. `distinct`: equal probing tuples share one interval; an empty interval (low > high) has none.
+2. `find_leaves`: both ends of every interval, along ascending paths (paper, Batch Mode).
+3. `count_part`: a nested loop per leaf. The intervals that end in one leaf are neighbours, so a leaf is read once for all
+   of them. key - low <= high - low, unsigned, is one comparison for two bounds, and the loop has no branch: 16 int32
+   per instruction. What lies between is summed by two pointers that walk the list of leaves behind the intervals' ends.
+4. `emit_part`: the second pass, when pairs are asked for: the same walk, writing ids.
+
+Steps 2 to 4 run on several threads: 2 cut by intervals, 3 by the leaves that have to be read, 4 by pairs.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from panjoin.index.contract import MIN_TUPLES_PER_PROBE_WITH_THREADS, Probe
+from panjoin.index.wib_leaves import Tree
+from panjoin.index.wib_nodes import Nodes, advance, descend, new_path
+from panjoin.kernels.jit import kernel
+from panjoin.kernels.threads import balanced, run
+
+Array = npt.NDArray[Any]
+
+#: Keys compared at once before a match is looked for one by one: two vectors of 512 bits.
+STRIP = 32
+
+
+class Sight(NamedTuple):
+    """What probing reads of a tree: read-only views, so that memory-mapped trees share the compiled kernels."""
+
+    keys: Array  #: unsigned
+    ids: Array
+    head: Array
+    next: Array
+    last: Array
+    size: Array
+    low: Array
+    after: Array
+    first: Array
+    nodes: Nodes
+    width: int
+
+    @classmethod
+    def of(cls, tree: Tree) -> Sight:
+        """Views of the arrays of a tree."""
+        llat = tree.llat
+        unsigned = llat.keys.view(np.dtype(f"u{llat.keys.itemsize}"))
+        parts = (unsigned, llat.ids, llat.head, llat.next, llat.last, tree.size, tree.low, tree.after, tree.first)
+        return cls(*map(_read_only, parts), Nodes(*map(_read_only, tree.nodes)), llat.entry_capacity)
+
+
+def _read_only(array: Array) -> Array:
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+class WibProbe(Probe):
+    """Counts at once; pairs by a second pass over the same leaves."""
+
+    def __init__(self, sight: Sight, low: Array, high: Array, size: int, negate: bool, threads: int) -> None:
+        self._sight, self._negate = sight, negate
+        self._threads = threads if len(low) >= MIN_TUPLES_PER_PROBE_WITH_THREADS else 1
+        n = len(low)
+        lows, highs, self._which = np.empty(n, low.dtype), np.empty(n, low.dtype), np.empty(n, np.int32)
+        m = distinct(_read_only(low), _read_only(high), lows, highs, self._which)
+        self._low_leaf, self._high_leaf = np.empty(m, np.int32), np.empty(m, np.int32)
+        unsigned = sight.keys.dtype
+        self._lows, self._highs = lows[:m].view(unsigned), highs[:m].view(unsigned)
+        found = np.zeros(m, np.int64)
+        ends = [m * part // self._threads for part in range(self._threads + 1)]
+        self._on_threads(
+            ends, lambda a, b: find_leaves(sight.nodes, new_path(), lows, highs, self._low_leaf, self._high_leaf, a, b)
+        )
+        if self._threads > 1:
+            ends = balanced(self._leaves_to_read(), self._threads)
+        self._on_threads(
+            ends,
+            lambda a, b: count_part(sight, self._lows, self._highs, self._low_leaf, self._high_leaf, found, a, b),
+        )
+        counts = np.empty(n, np.int64)
+        spread(found, self._which, size if negate else -1, counts)
+        super().__init__(counts)
+
+    def _leaves_to_read(self) -> Array:
+        """Per interval, how many leaves are read for it that the interval before it did not need."""
+        costs = (self._low_leaf != self._high_leaf).astype(np.int64)
+        costs[1:] += self._low_leaf[1:] != self._low_leaf[:-1]
+        return costs
+
+    def _on_threads(self, ends: list[int], work: Any) -> None:
+        run([partial(work, a, b) for a, b in zip(ends[:-1], ends[1:], strict=True)])
+
+    def _emit(self, first: int, last: int, probe_no: Array, ids: Array) -> None:
+        starts = np.zeros(last - first + 1, np.int64)
+        np.cumsum(self.counts[first:last], out=starts[1:])
+        ends = balanced(self.counts[first:last], self._threads) if self._threads > 1 else [0, last - first]
+        self._on_threads(
+            ends,
+            lambda a, b: emit_part(
+                self._sight,
+                self._lows,
+                self._highs,
+                self._low_leaf,
+                self._high_leaf,
+                self._which[first:last],
+                starts,
+                self._negate,
+                first,
+                probe_no,
+                ids,
+                a,
+                b,
+            ),
+        )
+
+
+@kernel
+def distinct(low: Array, high: Array, lows: Array, highs: Array, which: Array) -> int:
+    """The distinct nonempty intervals of a batch; which[i] is that of probing tuple i, or -1. Returns how many."""
+    m = 0
+    for i in range(len(low)):
+        if low[i] > high[i]:
+            which[i] = -1
+        else:
+            if m == 0 or low[i] != lows[m - 1] or high[i] != highs[m - 1]:
+                lows[m], highs[m] = low[i], high[i]
+                m += 1
+            which[i] = m - 1
+    return m
+
+
+@kernel
+def spread(found: Array, which: Array, all_but: int, counts: Array) -> None:
+    """Each probing tuple's count from its interval's; with `all_but` >= 0, what is left of so many."""
+    for i in range(len(which)):
+        count = found[which[i]] if which[i] >= 0 else 0
+        counts[i] = count if all_but < 0 else all_but - count
+
+
+@kernel
+def find_leaves(
+    nodes: Nodes, path: Array, lows: Array, highs: Array, low_leaf: Array, high_leaf: Array, a: int, b: int
+) -> None:
+    """The leaves of both ends of intervals [a, b)."""
+    if a == b:
+        return
+    low_leaf[a] = descend(nodes, path, lows[a])
+    for i in range(a + 1, b):
+        low_leaf[i] = advance(nodes, path, lows[i])
+    high_leaf[a] = descend(nodes, path, highs[a])
+    for i in range(a + 1, b):
+        high_leaf[i] = advance(nodes, path, highs[i])
+
+
+@kernel
+def count_part(
+    sight: Sight, lows: Array, highs: Array, low_leaf: Array, high_leaf: Array, found: Array, a: int, b: int
+) -> None:
+    """found[i] += tuples inside interval i, for intervals [a, b)."""
+    i = a
+    while i < b:
+        end = i + 1
+        while end < b and low_leaf[end] == low_leaf[i]:
+            end += 1
+        count_in_leaf(sight, low_leaf[i], lows, highs, found, i, end)
+        i = end
+    i = a
+    while i < b:
+        end = i + 1
+        if low_leaf[i] != high_leaf[i]:  # of the intervals that end in one leaf, those that begin there come last
+            while end < b and high_leaf[end] == high_leaf[i] and low_leaf[end] != high_leaf[end]:
+                end += 1
+            count_in_leaf(sight, high_leaf[i], lows, highs, found, i, end)
+        i = end
+    # the leaves between: `between` = sizes of the leaves after `rear`, up to and with `front`
+    rear = front = np.int64(-1)
+    between = np.int64(0)
+    for i in range(a, b):
+        if low_leaf[i] == high_leaf[i]:
+            continue
+        if front < 0 or sight.low[low_leaf[i]] >= sight.low[front]:
+            rear = front = np.int64(low_leaf[i])
+            between = np.int64(0)
+        while front != high_leaf[i]:
+            front = np.int64(sight.after[front])
+            between += sight.size[front]
+        while rear != low_leaf[i]:
+            rear = np.int64(sight.after[rear])
+            between -= sight.size[rear]
+        found[i] += between - sight.size[front]
+
+
+@kernel
+def count_in_leaf(sight: Sight, leaf: int, lows: Array, highs: Array, found: Array, a: int, b: int) -> None:
+    """found[i] += tuples of one leaf inside interval i, for intervals [a, b).
+
+    Two intervals per loaded key. Sums are kept in the key's type: numba widens to 64 bits, which would halve the lanes.
+    """
+    typ = lows.dtype.type
+    last = sight.last[leaf]
+    begin = last * sight.width
+    block = sight.keys[begin : begin + sight.head[last]]
+    if last != leaf:  # a chain: all entries but the last hold one single value
+        heavy = sight.keys[leaf * sight.width]
+        for i in range(a, b):
+            if typ(heavy - lows[i]) <= typ(highs[i] - lows[i]):
+                found[i] += sight.size[leaf] - sight.head[last]
+    for i in range(a, b - 1, 2):
+        low, wide, count = lows[i], typ(highs[i] - lows[i]), typ(0)
+        low2, wide2, count2 = lows[i + 1], typ(highs[i + 1] - lows[i + 1]), typ(0)
+        for k in range(len(block)):
+            count = typ(count + typ(typ(block[k] - low) <= wide))
+            count2 = typ(count2 + typ(typ(block[k] - low2) <= wide2))
+        found[i] += np.int64(count)
+        found[i + 1] += np.int64(count2)
+    if (b - a) % 2:
+        low, wide, count = lows[b - 1], typ(highs[b - 1] - lows[b - 1]), typ(0)
+        for k in range(len(block)):
+            count = typ(count + typ(typ(block[k] - low) <= wide))
+        found[b - 1] += np.int64(count)
+
+
+@kernel
+def emit_part(
+    sight: Sight,
+    lows: Array,
+    highs: Array,
+    low_leaf: Array,
+    high_leaf: Array,
+    which: Array,
+    starts: Array,
+    negate: bool,
+    number: int,
+    probe_no: Array,
+    ids: Array,
+    a: int,
+    b: int,
+) -> None:
+    """Write the pairs of probing tuples [a, b) of a piece whose first tuple has the given number."""
+    for i in range(a, b):
+        at, end = starts[i], starts[i + 1]
+        for k in range(at, end):
+            probe_no[k] = number + i
+        d = which[i]
+        if at == end:
+            continue
+        if i > a and d == which[i - 1]:
+            size = end - at
+            for k in range(at, end):
+                ids[k] = ids[k - size]
+        elif d < 0:
+            emit_between(sight, sight.first[0], -1, ids, at)  # only negated does an empty interval come here
+        else:
+            low, wide = lows[d], lows.dtype.type(highs[d] - lows[d])
+            leaf, last = np.int64(low_leaf[d]), np.int64(high_leaf[d])
+            if negate:
+                at = emit_between(sight, sight.first[0], leaf, ids, at)
+            at = emit_of_leaf(sight, leaf, low, wide, negate, ids, at, end)
+            if leaf != last:
+                if not negate:
+                    at = emit_between(sight, sight.after[leaf], last, ids, at)
+                at = emit_of_leaf(sight, last, low, wide, negate, ids, at, end)
+            if negate:
+                emit_between(sight, sight.after[last], -1, ids, at)
+
+
+@kernel
+def emit_between(sight: Sight, leaf: int, stop: int, ids: Array, at: int) -> int:
+    """Write all ids of the leaves from `leaf` up to, without, `stop` (-1: to the end)."""
+    while leaf != stop:
+        entry = np.int64(leaf)
+        while entry >= 0:
+            at = copy_entry(sight, entry, ids, at)
+            entry = np.int64(sight.next[entry])
+        leaf = sight.after[leaf]
+    return at
+
+
+@kernel
+def copy_entry(sight: Sight, entry: int, ids: Array, at: int) -> int:
+    """Write all ids of one entry."""
+    begin = entry * sight.width
+    for k in range(sight.head[entry]):
+        ids[at + k] = sight.ids[begin + k]
+    return at + sight.head[entry]
+
+
+@kernel
+def emit_of_leaf(sight: Sight, leaf: int, low: Any, wide: Any, negate: bool, ids: Array, at: int, end: int) -> int:
+    """Write the ids of one leaf whose keys are inside the interval (negated: outside); no further than `end`."""
+    typ = sight.keys.dtype.type
+    entry = np.int64(leaf)
+    while sight.next[entry] >= 0:  # a chain: all entries but the last hold one single value
+        if (typ(sight.keys[entry * sight.width] - low) <= wide) != negate:
+            at = copy_entry(sight, entry, ids, at)
+        entry = np.int64(sight.next[entry])
+    base, held = entry * sight.width, np.int64(sight.head[entry])
+    for begin in range(base, base + held, STRIP):
+        if at == end:
+            break
+        strip = sight.keys[begin : min(begin + STRIP, base + held)]
+        count = typ(0)
+        for k in range(len(strip)):
+            count = typ(count + typ((typ(strip[k] - low) <= wide) != negate))
+        if count > 0:
+            for k in range(len(strip)):
+                if (typ(strip[k] - low) <= wide) != negate:
+                    ids[at] = sight.ids[begin + k]
+                    at += 1
+    return at
