@@ -264,7 +264,7 @@ def take_part(tree: Tree, leaf: int, bottom: Any, lower: bool) -> int:
         key, number = llat.keys[k], llat.ids[k]
         tree.part_keys[gone], tree.part_ids[gone] = key, number
         llat.keys[base + stays], llat.ids[base + stays] = key, number
-        leaves = np.int64((key < bottom) == lower)
+        leaves = 1 if (key < bottom) == lower else 0
         gone += leaves
         stays += 1 - leaves
     llat.head[leaf] = stays
@@ -281,7 +281,7 @@ def deal_out(tree: Tree, path: Array, leaf: int, keys: Array, ids: Array, i: int
     llat = tree.llat
     width = llat.entry_capacity
     last = llat.last[leaf]
-    held = np.int64(llat.head[last])
+    held = int(llat.head[last])
     for k in range(held):
         tree.part_keys[k], tree.part_ids[k] = llat.keys[last * width + k], llat.ids[last * width + k]
     sort_pairs(tree.part_keys, tree.part_ids, held, tree.work_keys, tree.work_ids)
@@ -294,10 +294,8 @@ def deal_out(tree: Tree, path: Array, leaf: int, keys: Array, ids: Array, i: int
 
 
 @kernel
-def deal_around_chain(
-    tree: Tree, path: Array, leaf: int, held: int, keys: Array, ids: Array, i: int, end: int
-) -> None:
-    """Deal out beside a chain: its full entries hold `heavy` alone, and stay; the rest goes there, before or behind it."""
+def deal_around_chain(tree: Tree, path: Array, leaf: int, held: int, keys: Array, ids: Array, i: int, end: int) -> None:
+    """Deal out beside a chain: its full entries hold `heavy` alone, and stay; the rest goes there, before, or behind."""
     llat = tree.llat
     width = llat.entry_capacity
     tree.used[0] -= 1  # the emptied last entry; `hold` counts it again when something equal goes there
@@ -329,10 +327,9 @@ def deal_around_chain(
 
 
 @kernel
-def deal(
-    tree: Tree, path: Array, leaf: int, s: int, s_end: int, keys: Array, ids: Array, r: int, r_end: int
-) -> None:
-    """Fill a leaf that is empty (or has room for all), and new ones behind it, from two sorted parts: scratch [s, s_end), run [r, r_end).
+def deal(tree: Tree, path: Array, leaf: int, s: int, s_end: int, keys: Array, ids: Array, r: int, r_end: int) -> None:
+    """Fill a leaf that is empty (or has room for all), and new ones behind it, from two sorted parts: the scratch
+    [s, s_end) and the run [r, r_end).
 
     A piece ends behind the group of equal keys that reaches its target size; before that group when it would not fit.
     A group wider than a leaf becomes a chain, and what is smaller joins it when there is room behind the group.
@@ -506,7 +503,7 @@ def merge_small_leaves(tree: Tree, leaves: Array, lows: Array) -> None:
     width = llat.entry_capacity
     leaf, count = tree.first[0], 0
     while leaf >= 0:
-        following = np.int64(tree.after[leaf])
+        following = int(tree.after[leaf])
         if following >= 0 and llat.next[leaf] < 0 and llat.head[leaf] <= room_of(tree, following):
             hold(tree, following, 0, 0, llat.keys, llat.ids, leaf * width, leaf * width + llat.head[leaf])
             previous = tree.before[leaf]

@@ -54,8 +54,19 @@ class Sight(NamedTuple):
         """Views of the arrays of a tree."""
         llat = tree.llat
         unsigned = llat.keys.view(np.dtype(f"u{llat.keys.itemsize}"))
-        parts = (unsigned, llat.ids, llat.head, llat.next, llat.last, tree.size, tree.low, tree.after, tree.first)
-        return cls(*map(_read_only, parts), Nodes(*map(_read_only, tree.nodes)), llat.entry_capacity)
+        return cls(
+            keys=_read_only(unsigned),
+            ids=_read_only(llat.ids),
+            head=_read_only(llat.head),
+            next=_read_only(llat.next),
+            last=_read_only(llat.last),
+            size=_read_only(tree.size),
+            low=_read_only(tree.low),
+            after=_read_only(tree.after),
+            first=_read_only(tree.first),
+            nodes=Nodes(*map(_read_only, tree.nodes)),
+            width=llat.entry_capacity,
+        )
 
 
 def _read_only(array: Array) -> Array:
@@ -93,7 +104,7 @@ class WibProbe(Probe):
 
     def _leaves_to_read(self) -> Array:
         """Per interval, how many leaves are read for it that the interval before it did not need."""
-        costs = (self._low_leaf != self._high_leaf).astype(np.int64)
+        costs: Array = (self._low_leaf != self._high_leaf).astype(np.int64)
         costs[1:] += self._low_leaf[1:] != self._low_leaf[:-1]
         return costs
 
@@ -262,7 +273,7 @@ def emit_part(
             emit_between(sight, sight.first[0], -1, ids, at)  # only negated does an empty interval come here
         else:
             low, wide = lows[d], lows.dtype.type(highs[d] - lows[d])
-            leaf, last = np.int64(low_leaf[d]), np.int64(high_leaf[d])
+            leaf, last = int(low_leaf[d]), int(high_leaf[d])
             if negate:
                 at = emit_between(sight, sight.first[0], leaf, ids, at)
             at = emit_of_leaf(sight, leaf, low, wide, negate, ids, at, end)
@@ -278,10 +289,10 @@ def emit_part(
 def emit_between(sight: Sight, leaf: int, stop: int, ids: Array, at: int) -> int:
     """Write all ids of the leaves from `leaf` up to, without, `stop` (-1: to the end)."""
     while leaf != stop:
-        entry = np.int64(leaf)
+        entry = int(leaf)
         while entry >= 0:
             at = copy_entry(sight, entry, ids, at)
-            entry = np.int64(sight.next[entry])
+            entry = int(sight.next[entry])
         leaf = sight.after[leaf]
     return at
 
@@ -292,18 +303,18 @@ def copy_entry(sight: Sight, entry: int, ids: Array, at: int) -> int:
     begin = entry * sight.width
     for k in range(sight.head[entry]):
         ids[at + k] = sight.ids[begin + k]
-    return at + sight.head[entry]
+    return int(at + sight.head[entry])
 
 
 @kernel
 def emit_of_leaf(sight: Sight, leaf: int, low: Any, wide: Any, negate: bool, ids: Array, at: int, end: int) -> int:
     """Write the ids of one leaf whose keys are inside the interval (negated: outside); no further than `end`."""
     typ = sight.keys.dtype.type
-    entry = np.int64(leaf)
+    entry = int(leaf)
     while sight.next[entry] >= 0:  # a chain: all entries but the last hold one single value
         if (typ(sight.keys[entry * sight.width] - low) <= wide) != negate:
             at = copy_entry(sight, entry, ids, at)
-        entry = np.int64(sight.next[entry])
+        entry = int(sight.next[entry])
     base, held = entry * sight.width, np.int64(sight.head[entry])
     for begin in range(base, base + held, STRIP):
         if at == end:

@@ -60,8 +60,8 @@ class WibTree(Index):
         like: WibTree | None = None,
     ) -> None:
         super().__init__(capacity=capacity, partitions=partitions, dtype=dtype, threads=threads)
-        self.sigma = (SIGMA if like is None else like.sigma) if sigma is None else float(sigma)
-        self.fanout = (FANOUT if like is None else like.fanout) if fanout is None else int(fanout)
+        self.sigma: float = (SIGMA if like is None else like.sigma) if sigma is None else float(sigma)
+        self.fanout: int = (FANOUT if like is None else like.fanout) if fanout is None else int(fanout)
         if not 1 < self.sigma < np.inf:
             raise ParameterError(f"sigma must be greater than 1, not {sigma}; 1.25 leaves a quarter of spare room")
         if self.fanout < 3:
@@ -169,9 +169,10 @@ class WibTree(Index):
         index.size, index.version, index.sealed = size, version, True
         if size:
             index.min_key, index.max_key = low, high
-        llat = Llat(*(part[name] for name in Llat._fields[:-1]), width)
+        llat = Llat(**{name: part[name] for name in Llat._fields[:-1]}, entry_capacity=width)
         nodes = Nodes(part["node_low"], part["node_child"], part["node_fill"], part["root"])
-        lists = (part[name] for name in ("low", "size", "after", "before", "first", "used"))
-        no_keys, no_ids = np.empty(0, index.dtype), np.empty(0, np.int32)
-        index._hold(Tree(llat, nodes, *lists, no_keys, no_ids, no_keys, no_ids))
+        lists = {name: part[name] for name in ("low", "size", "after", "before", "first", "used")}
+        scratch = {f"{name}_keys": np.empty(0, index.dtype) for name in ("part", "work")}
+        scratch |= {f"{name}_ids": np.empty(0, np.int32) for name in ("part", "work")}
+        index._hold(Tree(llat=llat, nodes=nodes, **lists, **scratch))
         return index
