@@ -4,17 +4,17 @@ A leaf is named by its first entry. It holds all tuples of its range [low[leaf],
 
     leaf      4        0        7                      before/after link the leaves in key order
     low       -       10       40                      (the first leaf has no low: it takes everything smaller)
-    keys   3 8 3 9  12 11   40 40 40 40 -> 40 51       7 goes on in another entry: it cannot be cut inside 40s ...
-                                                       ... but between 40 and 51, when its last entry is full
+    keys   3 8 3 9  12 11   40 40 40 40 -> 40 51       leaf 7 went on in another entry, as it was all 40s; when that
+                                                       one is full too, 51 and what else is > 40 gets a leaf
 
-When a run of tuples does not fit (`make_room`):
+When a run of tuples does not fit:
 
-    split_in_two    one entry and at most twice its width: cut at the distinct boundary nearest to the median; the lower
-                    part stays, the upper part moves to a new leaf. The median is selected, not sorted for: a third of the
-                    time. A run beyond all keys of the leaf becomes a leaf of its own and leaves the other one full
-                    (increasing and decreasing values then fill leaves to the top, not to the half).
-    deal_out        a large run, or a chain: the last entry is sorted and merged with the run, and dealt out to leaves of
-                    1/2 to 3/4 of the width, straight from the batch. So 8M tuples enter an empty tree in one pass.
+    split_in_two    one entry and at most twice its width: cut at the distinct boundary nearest to the median, which is
+                    selected, not sorted for; the smaller part moves to a new leaf. A run beyond all keys of the leaf
+                    becomes a leaf of its own and leaves the other one full (so increasing and decreasing values fill
+                    leaves to the top, not to the half).
+    deal_out        a large run, or a chain: the last entry is sorted and merged with the run, and dealt out to leaves
+                    of 1/2 to 3/4 of the width, straight from the batch. So 8M tuples enter an empty tree in one pass.
 
 A part smaller than an eighth of the width moves in with its neighbour if there is room, and the gap between the two
 parts goes to the emptier one: without both, a value that fills a leaf would turn every later tuple beside it into
@@ -27,7 +27,7 @@ How many entries (N tuples, width W). After `merge_small_leaves`, no leaf of one
 leaf after it: size(a) + size(b) > W * entries(b). Walk the leaves in order, taking a leaf of one entry together with
 the one after it, and a longer leaf alone. A pair holds more than W * entries(b) >= W/2 * (1 + entries(b)) tuples, since
 either b has one entry and 2 * W / 2 = W, or entries(b) >= 2. A longer leaf holds more than W * (entries - 1) >= W/2 *
-entries. One leaf may be left over. So E < 2N/W + 1. `make_room` adds at most 2n/W + 4 entries for n tuples dealt
+entries. One leaf may be left over. So E < 2N/W + 1. Making room adds at most 2n/W + 4 entries for n tuples dealt
 out (each piece is more than half full, or more than full together with the next, by the same rules), of which at most
 W were in the tree already. `entries_for` reserves a tenth more than the sum, and when fewer entries than one step
 could need are left, the small leaves are merged first: never seen except with hostile data, and the tenth keeps
@@ -295,7 +295,7 @@ def deal_out(tree: Tree, path: Array, leaf: int, keys: Array, ids: Array, i: int
 
 @kernel
 def deal_around_chain(tree: Tree, path: Array, leaf: int, held: int, keys: Array, ids: Array, i: int, end: int) -> None:
-    """Deal out beside a chain: its full entries hold `heavy` alone, and stay; the rest goes there, before, or behind."""
+    """Deal out beside a chain: its full entries hold `heavy` alone, and stay; the rest goes to it, or beside it."""
     llat = tree.llat
     width = llat.entry_capacity
     tree.used[0] -= 1  # the emptied last entry; `hold` counts it again when something equal goes there

@@ -6,9 +6,9 @@
 
 1. `distinct`: equal probing tuples share one interval; an empty interval (low > high) has none.
 2. `find_leaves`: both ends of every interval, along ascending paths (paper, Batch Mode).
-3. `count_part`: a nested loop per leaf. The intervals that end in one leaf are neighbours, so a leaf is read once for all
-   of them. key - low <= high - low, unsigned, is one comparison for two bounds, and the loop has no branch: 16 int32
-   per instruction. What lies between is summed by two pointers that walk the list of leaves behind the intervals' ends.
+3. `count_part`: a nested loop per leaf. The intervals that end in one leaf are neighbours, so a leaf is read once for
+   all of them. key - low <= high - low, unsigned, is one comparison for two bounds, and the loop has no branch: 16
+   int32 per instruction. What lies between is summed by two pointers that walk the list of leaves along with the ends.
 4. `emit_part`: the second pass, when pairs are asked for: the same walk, writing ids.
 
 Steps 2 to 4 run on several threads: 2 cut by intervals, 3 by the leaves that have to be read, 4 by pairs.
@@ -17,6 +17,7 @@ Steps 2 to 4 run on several threads: 2 cut by intervals, 3 by the leaves that ha
 from __future__ import annotations
 
 from functools import partial
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,10 +27,15 @@ from panjoin.index.contract import MIN_TUPLES_PER_PROBE_WITH_THREADS, Probe
 from panjoin.index.wib_leaves import Tree
 from panjoin.index.wib_nodes import Nodes, advance, descend, new_path
 from panjoin.kernels.jit import kernel
-from panjoin.kernels.threads import balanced, run
+from panjoin.kernels.lanes import prefetch
+from panjoin.kernels.threads import run_all
+from panjoin.kernels.views import read_only
 
 Array = npt.NDArray[Any]
 
+#: How many intervals ahead the keys of a leaf are fetched.
+AHEAD = 16
+CACHE_LINE = 64
 #: Keys compared at once before a match is looked for one by one: two vectors of 512 bits.
 STRIP = 32
 
@@ -55,24 +61,18 @@ class Sight(NamedTuple):
         llat = tree.llat
         unsigned = llat.keys.view(np.dtype(f"u{llat.keys.itemsize}"))
         return cls(
-            keys=_read_only(unsigned),
-            ids=_read_only(llat.ids),
-            head=_read_only(llat.head),
-            next=_read_only(llat.next),
-            last=_read_only(llat.last),
-            size=_read_only(tree.size),
-            low=_read_only(tree.low),
-            after=_read_only(tree.after),
-            first=_read_only(tree.first),
-            nodes=Nodes(*map(_read_only, tree.nodes)),
+            keys=read_only(unsigned),
+            ids=read_only(llat.ids),
+            head=read_only(llat.head),
+            next=read_only(llat.next),
+            last=read_only(llat.last),
+            size=read_only(tree.size),
+            low=read_only(tree.low),
+            after=read_only(tree.after),
+            first=read_only(tree.first),
+            nodes=Nodes(*map(read_only, tree.nodes)),
             width=llat.entry_capacity,
         )
-
-
-def _read_only(array: Array) -> Array:
-    view = array.view()
-    view.flags.writeable = False
-    return view
 
 
 class WibProbe(Probe):
@@ -83,7 +83,7 @@ class WibProbe(Probe):
         self._threads = threads if len(low) >= MIN_TUPLES_PER_PROBE_WITH_THREADS else 1
         n = len(low)
         lows, highs, self._which = np.empty(n, low.dtype), np.empty(n, low.dtype), np.empty(n, np.int32)
-        m = distinct(_read_only(low), _read_only(high), lows, highs, self._which)
+        m = distinct(read_only(low), read_only(high), lows, highs, self._which)
         self._low_leaf, self._high_leaf = np.empty(m, np.int32), np.empty(m, np.int32)
         unsigned = sight.keys.dtype
         self._lows, self._highs = lows[:m].view(unsigned), highs[:m].view(unsigned)
@@ -109,7 +109,7 @@ class WibProbe(Probe):
         return costs
 
     def _on_threads(self, ends: list[int], work: Any) -> None:
-        run([partial(work, a, b) for a, b in zip(ends[:-1], ends[1:], strict=True)])
+        run_all([partial(work, a, b) for a, b in pairwise(ends)])
 
     def _emit(self, first: int, last: int, probe_no: Array, ids: Array) -> None:
         starts = np.zeros(last - first + 1, np.int64)
@@ -133,6 +133,14 @@ class WibProbe(Probe):
                 b,
             ),
         )
+
+
+def balanced(costs: Array, parts: int) -> list[int]:
+    """Where to cut a row of tasks into neighbouring pieces of about equal cost: parts + 1 ascending ends."""
+    ends = np.cumsum(costs, dtype=np.int64)
+    total = int(ends[-1]) if len(ends) else 0
+    shares = [total * part // parts for part in range(1, parts)]
+    return [0, *np.minimum(np.searchsorted(ends, shares) + 1, len(ends)).tolist(), len(ends)]
 
 
 @kernel
@@ -183,6 +191,9 @@ def count_part(
         end = i + 1
         while end < b and low_leaf[end] == low_leaf[i]:
             end += 1
+        for ahead in range(i + AHEAD, min(end + AHEAD, b)):
+            if low_leaf[ahead] != low_leaf[ahead - 1]:
+                prefetch_leaf(sight, low_leaf[ahead])
         count_in_leaf(sight, low_leaf[i], lows, highs, found, i, end)
         i = end
     i = a
@@ -209,6 +220,15 @@ def count_part(
             rear = np.int64(sight.after[rear])
             between -= sight.size[rear]
         found[i] += between - sight.size[front]
+
+
+@kernel
+def prefetch_leaf(sight: Sight, leaf: int) -> None:
+    """Start fetching the keys of a leaf's last entry, which will be compared."""
+    entry = sight.last[leaf]
+    begin = entry * sight.width
+    for k in range(begin, begin + sight.head[entry], CACHE_LINE // sight.keys.itemsize):
+        prefetch(sight.keys, k)
 
 
 @kernel
@@ -259,6 +279,8 @@ def emit_part(
 ) -> None:
     """Write the pairs of probing tuples [a, b) of a piece whose first tuple has the given number."""
     for i in range(a, b):
+        if i + AHEAD < b and which[i + AHEAD] > which[i + AHEAD - 1] >= 0:
+            prefetch_leaf(sight, low_leaf[which[i + AHEAD]])
         at, end = starts[i], starts[i + 1]
         for k in range(at, end):
             probe_no[k] = number + i

@@ -1,10 +1,10 @@
-"""WiB+-Tree: a B+-tree whose leaves are wide and unsorted (paper, section WiB+-Tree).
+r"""WiB+-Tree: a B+-tree whose leaves are wide and unsorted (paper, section WiB+-Tree).
 
 It adapts to whatever values come, drifting ones included, because the tree grows where the tuples are; and it inserts
 fast, because a tuple is only appended to its leaf. Eight tuples in leaves of at most 4, fan-out 3:
 
     internal node             [  11  |  40  ]               separators: the smallest key of the child to the right
-                             /       |       \\
+                             /       |       \
     leaves          [ 3 8 3 . ] [ 12 11 . . ] [ 41 40 44 . ]        unsorted; one chain of LLAT entries each,
     entries              0           2             1                linked in key order
 
@@ -12,17 +12,15 @@ Looking for all keys in [8, 11]: 8 < 11, so the lower end is in the first leaf; 
 the upper end is found by the path of the lower one: up to the node, 11 <= 11 < 40, so the second leaf; of 12 11, one is
 inside. Leaves between the two would be counted without looking into them. Result: 2.
 
-Inserting 9, 10 (a batch ascends): both are < 11, so both are appended to the first leaf: the first one fits (3 8 3 9);
-with the second the leaf overflows and is cut at the distinct boundary nearest to the median: 3 8 3 | 9 10. Equal keys are
-always in one leaf, so a leaf of one single value cannot be cut, and goes on in another entry of the LLAT instead.
+Inserting 4 and 9 (a batch ascends): both are < 11, so both belong to the first leaf, which has room for one. It is cut
+at the distinct boundary nearest to the median of the five: 3 3 | 4 8 9. Equal keys are always in one leaf, so a leaf
+of one single value cannot be cut, and goes on in another entry of the LLAT instead.
 
 The internal nodes are in `wib_nodes.py`, growing and cutting leaves (and why the memory suffices) in `wib_leaves.py`,
 probing in `wib_probe.py`.
 
-Invariants (`check`): the tree, the list of leaves and the LLAT agree; every key is inside its leaf's range; no separator
-occurs twice; entries in use never exceed those reserved, about 2.2 * capacity / width.
-
-Measured (one thread, 8M int32 uniform, P = 64K): see `_insert` and `_probe`.
+Invariants (`check`): the tree, the list of leaves and the LLAT agree; every key is inside its leaf's range; no
+separator occurs twice; entries in use never exceed those reserved, about 2.2 * capacity / width.
 """
 
 from __future__ import annotations
@@ -174,5 +172,5 @@ class WibTree(Index):
         lists = {name: part[name] for name in ("low", "size", "after", "before", "first", "used")}
         scratch = {f"{name}_keys": np.empty(0, index.dtype) for name in ("part", "work")}
         scratch |= {f"{name}_ids": np.empty(0, np.int32) for name in ("part", "work")}
-        index._hold(Tree(llat=llat, nodes=nodes, **lists, **scratch))
+        index._hold(Tree(llat=llat, nodes=nodes, **lists, **scratch))  # noqa: SLF001  (our own)
         return index
