@@ -20,7 +20,7 @@ from panjoin.columns import Array
 
 def first_true(trial: Callable[[Array, Any], Array], guess: Array, first: int, last: int) -> tuple[Array, Array]:
     """For each row the first key of [first, last] where the monotone trial holds, and whether there is one."""
-    some = trial(np.full(len(guess), last, np.int64), None)
+    some = trial(np.array([last], np.int64), None)  # one key beside every row
     key = np.clip(guess, first, last)
     here = trial(key, None)
     # The neighbour: below where the trial holds (is it the first?), above where it does not.
