@@ -9,7 +9,7 @@
 Rounding is monotone, so over the finite keys a comparison is true on one side of one edge. The edge is guessed by
 inverting the offset and then searched with the written comparison (panjoin.keysearch): about 20 ns per comparison and
 tuple. Where the other side's column stands alone (`left.x >= right.x - 5` probed from the right) and the comparison is
-in its own type, nothing is searched: the edge is the key of the other operand, in 5 ns, and keys order NaN as Spark does.
+in its own type, nothing is searched: the edge is the key of the other operand (5 ns), and keys order NaN as Spark does.
 
 (1) -inf, inf and NaN are tried one by one: inf - inf is NaN, which is greater than everything, so no order can be
 relied on there. Finite operands that overflow on the way keep the order: what should be infinite becomes NaN at most
