@@ -113,7 +113,7 @@ class RapTable(Index):
 
     def _prepare(self) -> None:
         self._view = self._llat.read_only()
-        self._padded = np.append(self.splitters, np.full(LANE, np.iinfo(self.dtype).max, self.dtype))
+        self.padded = np.append(self.splitters, np.full(LANE, np.iinfo(self.dtype).max, self.dtype))
         self._before = np.zeros(self.partitions + 1, np.int64)
 
     def _insert(self, keys: Array, ids: Array) -> None:
@@ -126,7 +126,7 @@ class RapTable(Index):
         assert done == len(keys), f"the LLAT ran out of entries after {done} of {len(keys)} tuples"
 
     def _probe(self, low: Array, high: Array, negate: bool) -> Probe:
-        request = find_all_targets(self._padded, read_only(low), read_only(high), self.threads)
+        request = find_all_targets(self.padded, read_only(low), read_only(high), self.threads)
         if self._before[-1] != self.size and (request.high_target > request.low_target + 1).any():
             np.cumsum(self.histogram.counts, out=self._before[1:])
         return RapProbe(
@@ -137,7 +137,7 @@ class RapTable(Index):
     def memory_bytes(self) -> int:
         """Bytes of all arrays, reserved entries included."""
         return self._llat.memory_bytes + sum(
-            a.nbytes for a in (*self.histogram, self.splitters, self._padded, self._before)
+            a.nbytes for a in (*self.histogram, self.splitters, self.padded, self._before)
         )
 
     def check(self) -> None:
