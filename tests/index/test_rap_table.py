@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from panjoin.errors import ParameterError, StateError
 from panjoin.index import create
@@ -13,7 +15,7 @@ from panjoin.index import rap_probe as probing
 from panjoin.index.llat import entry_capacity
 from panjoin.index.rap_table import RapTable
 from panjoin.index.splitters import adjust
-from tests.index.model import ask
+from tests.index.model import KINDS, ask, clip, keys_of
 
 
 def table(capacity: int = 8, partitions: int = 4, dtype: type = np.int32, **knobs: object) -> RapTable:
@@ -59,13 +61,13 @@ def test_a_subwindow_with_more_places_than_a_probe_can_tell_apart_is_refused():
 
 
 def test_splitters_are_checked_at_the_door():
-    for given, message in (
+    for wrong, message in (
         (np.array([1, 2], np.int32), "splitters must be 3 numbers for 4 partitions, not of shape"),
         (np.array([1, 2, 3], np.int64), "splitters must be int32 like the keys, not int64"),
         (np.array([1, 3, 2], np.int32), "splitters must ascend, but 3 is followed by 2 at 2"),
     ):
         with pytest.raises(ParameterError, match=message):
-            table(splitters=given)
+            table(splitters=wrong)
 
 
 def test_the_caller_may_change_the_splitters_that_it_gave():
@@ -151,7 +153,8 @@ def test_whole_partitions_inside_the_band_are_counted_between_insertions_too():
 
 
 @pytest.mark.parametrize("threads", [2, 3])
-def test_threads_change_nothing(threads: int):
+def test_threads_change_nothing(threads: int, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(probing, "WORTH_THREADS", 1 << 10)
     rng = np.random.default_rng(3)
     keys = rng.normal(0, 1000, 3000).astype(np.int32)
     one, many = (fill(table(3000, 64, threads=t), keys, batch=1000) for t in (1, threads))
@@ -165,10 +168,31 @@ def test_threads_change_nothing(threads: int):
                 assert (a == b).all()
 
 
-def test_fewer_than_128_probing_tuples_take_one_thread():
+def test_fewer_than_128_probing_tuples_or_little_to_scan_take_one_thread(monkeypatch: pytest.MonkeyPatch):
     index = fill(table(threads=2), np.arange(8))
-    low = np.zeros(127, np.int32)
+    low = np.zeros(5000, np.int32)
+    assert index.probe(low, low)._pieces(0, 5000) == [(0, 5000)]
+    monkeypatch.setattr(probing, "WORTH_THREADS", 1)
+    assert len(index.probe(low, low)._pieces(0, 5000)) == 2
     assert index.probe(low, low)._pieces(0, 127) == [(0, 127)]
+
+
+@given(st.data())
+def test_splitters_that_travel_through_generations_of_any_keys_and_any_p_stay_correct(data: st.DataObject):
+    dtype, old = data.draw(st.sampled_from([np.int32, np.int64])), None
+    for _ in range(data.draw(st.integers(2, 5))):
+        capacity = data.draw(st.sampled_from([4, 5, 6, 7, 8, 12, 16, 20]))
+        partitions = data.draw(st.integers(1, capacity))
+        size = data.draw(st.integers(0, capacity))
+        keys = clip(data.draw(keys_of(data.draw(st.sampled_from(KINDS)), dtype, size)), dtype)
+        splitters = None if old is None else adjust(*old.histogram, partitions, old.splitters)
+        index = fill(table(capacity, partitions, dtype, splitters=splitters), keys, batch=3)
+        if old is not None:
+            learnt = create("rap-table", capacity=capacity, partitions=partitions, like=old)
+            assert learnt.splitters.tolist() == index.splitters.tolist()
+        edges = np.unique(np.append(keys, index.splitters)).astype(dtype)
+        agrees(index, keys, edges, edges)
+        old = index
 
 
 def test_balance_improves_over_generations_and_like_and_travelling_splitters_agree():

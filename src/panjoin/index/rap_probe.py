@@ -44,6 +44,10 @@ class Request(NamedTuple):
 
 #: Probing tuples whose partitions are looked up to balance the threads (all 8M of a batch took longer than probing).
 SAMPLES = 4096
+#: Tuples to scan below which more threads are a loss, though the paper takes them from 128 probing tuples on: handing
+#: the work over costs 50 us here, in which one thread scans a million tuples.
+WORTH_THREADS = 1 << 20
+_TUPLES_OF_A_SEARCH = 16  #: a search in the splitters takes the time of scanning so many
 #: How many probing tuples ahead the keys of a partition are fetched. At a batch of 32K over 64K partitions, per tuple:
 #: 56 ns without, 41 at 2, 30 at 4, 25 at 8, 23 at 16.
 AHEAD = 16
@@ -209,6 +213,8 @@ class RapProbe(Probe):
         one, other = (target[first:last:step] for target in (self._request.low_target, self._request.high_target))
         sizes = self._table.sizes
         costs = np.cumsum(sizes[one] + (one != other) * sizes[other] + 1, dtype=np.int64)
+        if costs[-1] * step < WORTH_THREADS:
+            return [(first, last)]
         shares = costs[-1] * np.arange(1, self._table.threads) // self._table.threads
         ends = [first, *(first + np.searchsorted(costs, shares) * step).tolist(), last]
         return [(a, b) for a, b in pairwise(ends) if a < b]
@@ -217,7 +223,7 @@ class RapProbe(Probe):
 def find_all_targets(padded: Array, low: Array, high: Array, threads: int) -> Request:
     """The partition phase of a batch."""
     targets = np.empty(len(low), np.int32), np.empty(len(low), np.int32)
-    pieces = threads if len(low) >= MIN_TUPLES_PER_PROBE_WITH_THREADS else 1
+    pieces = threads if len(low) >= WORTH_THREADS // _TUPLES_OF_A_SEARCH else 1
     ends = [len(low) * piece // pieces for piece in range(pieces + 1)]
     run_all(
         [
