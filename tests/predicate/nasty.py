@@ -57,7 +57,7 @@ TABLE = pa.table(
 )
 SCHEMA = TABLE.schema
 
-NUMBERS = ("i8", "i32", "i64", "f32", "f64", "d9", "d18")
+NUMBERS = ("i32", "i64", "f32", "f64", "d9", "d18")
 EXTREMES = ("x8", "x32", "x64", "f32", "f64", "d9")
 TIMES = ("day", "ts", "ntz")
 
