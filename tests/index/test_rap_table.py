@@ -223,14 +223,15 @@ def test_a_memory_mapped_table_answers_with_code_that_is_compiled_already(tmp_pa
     index.seal()
     low = np.arange(0, 500, 3)
     agrees(index, keys, low, low + 40)
-    compiled = len(probing.count_matches.signatures), len(probing.emit_matches.signatures)
+    kernels = probing.count_matches, probing.emit_matches, probing.emit_others
+    compiled = [list(getattr(kernel, "signatures", [])) for kernel in kernels]  # (without the compiler there are none)
     stored = {name: tmp_path / f"{name}.npy" for name in index.arrays()}
     for name, array in index.arrays().items():
         np.save(stored[name], array)
     mapped = RapTable.open({name: np.load(path, mmap_mode="r") for name, path in stored.items()})
     mapped.check()
     agrees(mapped, keys, low, low + 40)
-    assert (len(probing.count_matches.signatures), len(probing.emit_matches.signatures)) == compiled
+    assert [list(getattr(kernel, "signatures", [])) for kernel in kernels] == compiled
     assert np.shares_memory(mapped._llat.keys, mapped._view.keys)
     assert not mapped._llat.keys.flags.writeable
 

@@ -21,9 +21,9 @@ N/P per partition (`splitters.py`). When the next table lives with another worke
 the manager, and the splitters that `adjust` makes of it travel on as `splitters=`.
 
 Invariants (`check`): a key lies in the partition that its splitters say; the histogram is that of the tuples; the
-LLAT's own, with at most 2P entries. Partitions stay unsorted after `seal`, as in the paper. (Sorting the
-keys there takes 0.1 s at 8M, and a plain binary search, without fetching ahead, in a partition of 128 is slower than the scan: 134 to
-28 ns at batches of 1M.)
+LLAT's own, with at most 2P entries. Partitions stay unsorted after `seal`, as in the paper. (Sorting the keys there
+takes 0.1 s at 8M, and a plain binary search, without fetching ahead, in a partition of 128 is slower than the scan:
+134 to 28 ns at batches of 1M.)
 """
 
 from __future__ import annotations
