@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import Any
 
 from panjoin.index.contract import _OURS
 
-STRUCTURES = [name for name, module in _OURS.items() if find_spec(module) is not None]
+STRUCTURES = list(_OURS)
 
 KNOBS: dict[str, list[dict[str, Any]]] = {
     "bi-sort": [{}, {"buffer": 2, "middle": 0}, {"buffer": 2, "middle": 3}],
