@@ -1,7 +1,8 @@
-"""Threads: all tasks run, beside each other; an error comes out after all have ended."""
+"""The pool of kernel threads: everything runs, errors wait for the others, and a forked child has its own."""
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 
@@ -10,39 +11,38 @@ import pytest
 from panjoin.kernels.threads import run_all
 
 
-def test_every_task_runs_once_and_none_is_no_trouble():
+def test_all_tasks_run_at_the_same_time() -> None:
+    together = threading.Barrier(4)
+    places: list[int] = []
+    run_all([lambda: places.append(together.wait(timeout=60))] * 4)
+    assert sorted(places) == [0, 1, 2, 3]
+
+
+def test_no_task_is_no_work() -> None:
     run_all([])
+
+
+@pytest.mark.parametrize("failing", [0, 1, 2])
+def test_an_error_is_raised_when_all_others_have_ended(failing: int) -> None:
     done: list[int] = []
-    run_all([lambda k=k: done.append(k) for k in range(20)])
-    assert sorted(done) == list(range(20))
+
+    def task(number: int) -> None:
+        if number == failing:
+            message = f"task {number}"
+            raise ValueError(message)
+        time.sleep(0.02)
+        done.append(number)
+
+    with pytest.raises(ValueError, match=f"task {failing}"):
+        run_all([lambda number=number: task(number) for number in range(3)])  # type: ignore[misc]
+    assert sorted(done) == [number for number in range(3) if number != failing]
 
 
-def test_tasks_run_beside_each_other():
-    meeting = threading.Barrier(2, timeout=60)
-    run_all([meeting.wait, meeting.wait])
-    assert not meeting.broken
-
-
-def test_an_error_comes_out_when_no_task_is_running_any_more():
-    ended = []
-
-    def slow() -> None:
-        time.sleep(0.05)
-        ended.append(True)
-
-    def bad() -> None:
-        raise ZeroDivisionError("of the task")
-
-    started = threading.Event()
-
-    def started_slow() -> None:
-        started.set()
-        slow()
-
-    def bad_when_the_other_runs() -> None:
-        started.wait(60)
-        bad()
-
-    with pytest.raises(ZeroDivisionError, match="of the task"):
-        run_all([bad_when_the_other_runs, started_slow])
-    assert ended == [True]
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork.*:DeprecationWarning")
+def test_a_forked_child_does_not_wait_for_its_parents_threads() -> None:
+    run_all([lambda: None] * 3)
+    child = os.fork()
+    if child == 0:
+        run_all([lambda: None] * 3)
+        os._exit(7)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7

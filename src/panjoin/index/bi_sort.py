@@ -101,7 +101,7 @@ class BiSort(Index):
             self._middles = [SortedRun(self.middle, 128, self.dtype) for _ in range(2)]
         main = self._main
         if self._middles[0].size + len(keys) > self.middle:
-            main.finish()  # has ended already, but for a first part that was merged with the last middle almost full
+            main.finish()  # at most this batch's share is left, as all others have done theirs
             main.begin(self._middles[0])
             self._middles.reverse()
             self.version += 1

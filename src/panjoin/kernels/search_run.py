@@ -157,7 +157,8 @@ def lower_merge(keys: Array, first: int, end: int, bounds: Array, out: Array) ->
     if size == 0:
         return
     b, c, d = min(size, inside - size), min(2 * size, inside - size), inside - size  # may overlap: same answers
-    run, at = keys[:end], first
+    run = keys[:end]
+    at = gallop_lower(run, bounds[0], first)
     at_b = gallop_lower(run, bounds[b], at)
     at_c = gallop_lower(run, bounds[c], at_b)
     at_d = gallop_lower(run, bounds[d], at_c)
@@ -181,7 +182,8 @@ def upper_merge(keys: Array, first: int, end: int, bounds: Array, out: Array) ->
     if size == 0:
         return
     b, c, d = min(size, inside - size), min(2 * size, inside - size), inside - size  # may overlap: same answers
-    run, at = keys[:end], first
+    run = keys[:end]
+    at = gallop_upper(run, bounds[0], first)
     at_b = gallop_upper(run, bounds[b], at)
     at_c = gallop_upper(run, bounds[c], at_b)
     at_d = gallop_upper(run, bounds[d], at_c)
