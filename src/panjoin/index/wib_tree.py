@@ -172,5 +172,6 @@ class WibTree(Index):
         lists = {name: part[name] for name in ("low", "size", "after", "before", "first", "used")}
         scratch = {f"{name}_keys": np.empty(0, index.dtype) for name in ("part", "work")}
         scratch |= {f"{name}_ids": np.empty(0, np.int32) for name in ("part", "work")}
+        scratch |= {name: np.empty(0, np.int64) for name in ("run_leaf", "run_end")}
         index._hold(Tree(llat=llat, nodes=nodes, **lists, **scratch))  # noqa: SLF001  (our own)
         return index
