@@ -8,7 +8,7 @@ Invariant: exact or refused. Months and years have no fixed length; a bare numbe
 from __future__ import annotations
 
 import re
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from typing import Any
 
@@ -17,6 +17,8 @@ import numpy as np
 from panjoin.errors import ParameterError
 
 LONGEST = 2**63 - 1  #: about 292,000 years; event times are 64-bit microseconds
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 _UNITS = {
     Fraction(1, 1000): ("nanosecond", "nanoseconds", "ns"),
@@ -108,3 +110,15 @@ def _from_numpy(duration: np.timedelta64, what: str) -> Fraction:
     if unit not in names:
         raise ParameterError(f"{what} is {duration!r}, which is not in microseconds; {_EXAMPLE}")
     return int(duration.astype(np.int64)) * step * _MICROS[names[unit]]
+
+
+def instant(moment: Any) -> int:
+    """A point in event time, in microseconds since 1970: a datetime (UTC when it has no zone), or the number itself."""
+    if isinstance(moment, (int, np.integer)) and not isinstance(moment, bool):
+        return int(moment)
+    if isinstance(moment, datetime):
+        aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+        return (aware - _EPOCH) // timedelta(microseconds=1)
+    if isinstance(moment, np.datetime64) and not np.isnat(moment):
+        return int(moment.astype("datetime64[us]").astype(np.int64))
+    raise ParameterError(f"{moment!r} is no point in time; give a datetime, or whole microseconds since 1970")

@@ -168,6 +168,11 @@ class BiSort(Index):
         return self._main.in_order(self._main.keys)
 
     @property
+    def sorted_ids(self) -> Array:
+        """Ids in ascending order of their keys, as far as they are merged."""
+        return self.main_ids
+
+    @property
     def main_ids(self) -> Array:
         """Ids of the main array in the same order."""
         return self._main.in_order(self._main.ids)

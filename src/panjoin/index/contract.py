@@ -161,6 +161,11 @@ class Index(ABC):
     def memory_bytes(self) -> int:
         """Bytes of all arrays held."""
 
+    @property
+    def sorted_ids(self) -> Array | None:
+        """Ids in ascending order of their keys, where the structure keeps that order; positions in `ranges` are its."""
+        return None
+
     @abstractmethod
     def check(self) -> None:
         """Assert every invariant of the structure, dumping its state when one fails. For tests; may be slow."""
