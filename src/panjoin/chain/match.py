@@ -1,0 +1,114 @@
+"""The matches of one batch in one subwindow: index answers, and the checks that turn candidates into matches.
+
+    probes ──> candidate pairs (key position, id) ──> checks ──> matches
+    one per band   in chunks, never all at once       not yet expired, in the time window, condition on real values
+
+Without checks, counts come straight from the index, in time independent of how many pairs there are. With checks,
+pairs are made chunk by chunk; the first pass keeps them as long as they are few, so that counting and then reading
+probes once. A match is read at most until its subwindow changes: `settle` keeps the pairs before that happens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from panjoin.chain.batch import Batch
+
+if TYPE_CHECKING:
+    from panjoin.chain.subwindow import Subwindow
+    from panjoin.index import Probe
+
+Array = npt.NDArray[Any]
+Pairs = tuple[Array, Array]
+
+#: Candidate pairs made at a time: 2^20 pairs are 8 MB of positions and ids, which stay in the cache.
+CHUNK = 1 << 20
+#: Pairs kept after a counting pass with checks; 2^22 pairs are 32 MB.
+KEEP = 1 << 22
+
+#: (arrival positions in the batch, ids in the subwindow) -> which pairs match
+Check = Callable[[Array, Array], Array]
+
+
+class Match:
+    """What a batch found in a subwindow."""
+
+    def __init__(
+        self,
+        batch: Batch,
+        subwindow: Subwindow,
+        probes: list[tuple[Array, Probe]],
+        checks: tuple[Check, ...] = (),
+        live_from: int | None = None,
+    ) -> None:
+        """`probes` are (arrival positions of the probing tuples, answer): an answer may cover only part of the batch.
+
+        Stored tuples with arrival numbers below `live_from` have left their window.
+        """
+        self.batch, self.subwindow, self.probes = batch, subwindow, probes
+        self.checks, self.live_from = checks, live_from
+        self._kept: list[Pairs] | None = None
+        self._counts: Array | None = None
+        subwindow.expects(self)
+
+    @property
+    def filters(self) -> bool:
+        """Whether the index answers with candidates only."""
+        return bool(self.checks) or self.live_from is not None
+
+    def counts(self) -> Array:
+        """Matches of each tuple of the batch, in arrival order."""
+        if self._counts is None:
+            self._counts = np.zeros(self.batch.size, np.int64)
+            if self.filters:
+                self._count_checked(self._counts)
+            else:
+                for positions, probe in self.probes:
+                    self._counts[positions] += probe.counts
+        return self._counts
+
+    @property
+    def total(self) -> int:
+        """Number of matches."""
+        if not self.filters and self._counts is None:
+            return sum(probe.total for _, probe in self.probes)
+        return int(self.counts().sum())
+
+    def pairs(self) -> Iterator[Pairs]:
+        """(arrival positions in the batch, ids in the subwindow), in pieces."""
+        yield from self._pairs() if self._kept is None else self._kept
+
+    def settle(self) -> None:
+        """Keep all pairs: the subwindow is about to change."""
+        if self._kept is None:
+            self._kept = list(self._pairs())
+
+    def _pairs(self) -> Iterator[Pairs]:
+        for probing, probe in self.probes:
+            for probe_no, ids in probe.chunks(CHUNK):
+                pairs = self._checked(probing[probe_no], ids)
+                if len(pairs[1]):
+                    yield pairs
+
+    def _checked(self, positions: Array, ids: Array) -> Pairs:
+        if self.live_from is not None:
+            alive = self.subwindow.numbers(ids) >= self.live_from
+            positions, ids = positions[alive], ids[alive]
+        for check in self.checks:
+            keep = check(positions, ids)
+            if not keep.all():
+                positions, ids = positions[keep], ids[keep]
+        return positions, ids
+
+    def _count_checked(self, counts: Array) -> None:
+        kept: list[Pairs] | None = []
+        total = 0
+        for positions, ids in self._pairs():
+            counts += np.bincount(positions, minlength=len(counts))
+            total += len(ids)
+            kept = None if kept is None or total > KEEP else [*kept, (positions, ids)]
+        self._kept = kept
