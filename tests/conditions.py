@@ -27,7 +27,7 @@ _PAIRS: dict[tuple[str, str], str] = {
     **{(a, b): "number" for a in "ildfn" for b in "ildfn"},
     ("t", "t"): "time",
     ("dt", "dt"): "day",
-    ("t", "dt"): "time",
+    ("t", "dt"): "day",
     ("s", "s"): "nothing",
 }
 _DISTANCES: dict[str, list[str]] = {

@@ -1,0 +1,97 @@
+"""From what the user said to a join that runs: condition and window meet the two schemas here."""
+
+from __future__ import annotations
+
+import os
+
+import pyarrow as pa
+
+from panjoin.advisor import Advisor
+from panjoin.bounds import JoinKeys
+from panjoin.chain.batch import LEFT, RIGHT
+from panjoin.chain.watermark import Watermark
+from panjoin.engine.aggregating import Aggregates
+from panjoin.engine.crew import Crew
+from panjoin.engine.forms import Counts, Form
+from panjoin.engine.local import Join
+from panjoin.engine.manager import Manager
+from panjoin.engine.ranges import Ranges
+from panjoin.engine.result import Shape
+from panjoin.engine.spec import JoinSpec, SideSpec
+from panjoin.errors import DataError
+from panjoin.expression import Side
+from panjoin.expression import columns as condition_columns
+from panjoin.names import joined_schema
+from panjoin.options import Options
+from panjoin.predicate import Condition
+from panjoin.suggest import choices
+from panjoin.window import Extent, Window
+
+#: Join types whose result has the left side's columns alone.
+LEFT_ONLY = ("left_semi", "left_anti")
+
+
+def build(condition: Condition, window: Window, left: pa.Schema, right: pa.Schema, options: Options) -> Join:
+    """A join over these schemas; raises what is wrong with the condition, the window or the options."""
+    spec = specify(condition, window, left, right, options)
+    advisor = Advisor(options.index if not spec.keys.scans else "scan", partitions=options.partitions)
+    workers = options.workers or os.cpu_count() or 1
+    size = options.subwindow or Extent()
+    manager = Manager(spec, advisor, workers=workers, subwindow=size.tuples, span=size.micros)
+    watermark = Watermark(
+        lateness=window.lateness or 0, idle_timeout=seconds(options.idle_timeout), max_advance=options.max_advance
+    )
+    return Join(spec, manager, Crew(workers, spec), watermark, advisor)
+
+
+def specify(condition: Condition, window: Window, left: pa.Schema, right: pa.Schema, options: Options) -> JoinSpec:
+    """The join, spelled out."""
+    bound = condition.bind(left, right)
+    keys = JoinKeys(bound)
+    form = _form(options, left, right)
+    sides = {}
+    for side, schema in ((LEFT, left), (RIGHT, right)):
+        needed = set(keys.verified_columns(side))
+        if form is not None:
+            needed |= set(form.columns(side))
+        elif side == LEFT or options.how not in LEFT_ONLY:
+            needed |= set(schema.names)
+        extent = window.extent(side)
+        columns = tuple(name for name in schema.names if name in needed)
+        sides[side] = SideSpec(schema, columns, extent.tuples, extent.micros)
+    return JoinSpec(sides, bound, keys, window.bind(left, right), options.how, form)
+
+
+def _form(options: Options, left: pa.Schema, right: pa.Schema) -> Form | None:
+    if options.emit == "rows":
+        return None
+    if options.emit == "aggregates":
+        return Aggregates(options.aggregates, left, right)
+    return Ranges() if options.emit == "ranges" else Counts()
+
+
+def shape(spec: JoinSpec, suffixes: tuple[str, str]) -> Shape:
+    """How result rows look."""
+    left, right = spec.sides[LEFT].schema, spec.sides[RIGHT].schema
+    schema = spec.form.schema if spec.form is not None else joined_schema(left, right, spec.how, suffixes)
+    return Shape(schema, {LEFT: left.names, RIGHT: right.names}, pairs=spec.how not in LEFT_ONLY)
+
+
+def half_shape(side: Side, schema: pa.Schema) -> Shape:
+    """How rows look when the other side has never been seen: its columns are not known."""
+    return Shape(schema, {LEFT: [], RIGHT: [], side: schema.names})
+
+
+def refuse_missing(condition: Condition, window: Window, side: Side, schema: pa.Schema) -> None:
+    """Raise if a side lacks a column that the condition or the window names: known before the other side comes."""
+    names = {name.casefold() for name in schema.names}
+    wanted = [column.name for column in condition_columns(condition.expression) if column.side == side]
+    wanted += [] if window.on is None else [window.on[(LEFT, RIGHT).index(side)]]
+    for name in wanted:
+        if name.casefold() not in names:
+            raise DataError(f"the {side} side has no column {name!r}; {choices(name, schema.names)}")
+
+
+def seconds(micros: int | None) -> float | None:
+    """Options speak in microseconds, clocks in seconds."""
+    return None if micros is None else micros / 1e6

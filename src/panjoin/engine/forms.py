@@ -1,0 +1,77 @@
+"""Forms of the result (`emit=`): rows, counts, aggregates, ranges. A worker answers, the manager adds up.
+
+Rows stay where they are until somebody reads them. The other forms are computed while the batch is processed, in the
+worker, and only their small answers travel: one number per probing tuple instead of one per pair.
+
+    worker 0   counts  2 0 1 ┐
+    worker 1   counts  0 0 4 ┴─ combine ─> 2 0 5 ──> table (side, id, count)
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from panjoin.chain.batch import Batch
+from panjoin.chain.match import Match
+from panjoin.expression import Side
+
+Array = npt.NDArray[Any]
+
+
+class Form(ABC):
+    """One form of result."""
+
+    name: str
+
+    @abstractmethod
+    def answer(self, batch: Batch, matches: Sequence[Match]) -> Any:
+        """A worker's part."""
+
+    @abstractmethod
+    def combine(self, batch: Batch, parts: Sequence[Any]) -> pa.Table:
+        """The answer for the batch, from all workers' parts (there may be none)."""
+
+    def columns(self, side: Side) -> Sequence[str]:
+        """The columns of a side's stored tuples that this form reads."""
+        return ()
+
+    @property
+    @abstractmethod
+    def schema(self) -> pa.Schema:
+        """Of the table."""
+
+
+class Counts(Form):
+    """Matches per probing tuple."""
+
+    name = "counts"
+    schema = pa.schema(
+        [
+            pa.field("side", pa.string(), nullable=False),
+            pa.field("id", pa.int64(), nullable=False),
+            pa.field("count", pa.int64(), nullable=False),
+        ]
+    )
+
+    def answer(self, batch: Batch, matches: Sequence[Match]) -> Array:
+        """Counts in arrival order."""
+        counts = np.zeros(batch.size, np.int64)
+        for match in matches:
+            counts += match.counts()
+        return counts
+
+    def combine(self, batch: Batch, parts: Sequence[Any]) -> pa.Table:
+        """One row per probing tuple, also for those without a match."""
+        counts = sum(parts, np.zeros(batch.size, np.int64))
+        return pa.table([*identity(batch), pa.array(counts)], schema=self.schema)
+
+
+def identity(batch: Batch) -> list[pa.Array]:
+    """The columns `side` and `id` of a batch's tuples."""
+    return [pa.repeat(pa.scalar(batch.side), batch.size), pa.array(batch.arrival_numbers(np.arange(batch.size)))]

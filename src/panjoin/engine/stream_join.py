@@ -1,0 +1,254 @@
+"""`StreamJoin`: the join in one process, over Arrow batches. For tests, notebooks and services.
+
+    push ──> door ──> collector ──> Join: watermark, preprocess, manager, crew ──> Result
+             schema    batches            (local.py)                              read as needed
+
+The condition is fitted to the columns when the first rows of both sides have come; what arrives before that waits,
+without having missed anything, for the opposite window is empty. A refused call raises before anything is taken in:
+what was accepted before is not lost, and the join goes on.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from panjoin import index as structures
+from panjoin.chain.batch import LEFT, RIGHT, Batch
+from panjoin.durations import instant
+from panjoin.engine.build import build, half_shape, refuse_missing, seconds, shape
+from panjoin.engine.collector import Collector
+from panjoin.engine.forms import Counts, Form
+from panjoin.engine.local import Join, Prepared
+from panjoin.engine.result import Outcome, Result, Shape
+from panjoin.engine.spec import PRESERVED
+from panjoin.engine.worker import Alone
+from panjoin.errors import PanJoinError, ParameterError, StateError
+from panjoin.expression import Side
+from panjoin.options import Options
+from panjoin.predicate import Condition, parse
+from panjoin.records import RecordDoor
+from panjoin.window import CountWindow, MixedWindow, TimeWindow
+
+Array = npt.NDArray[Any]
+
+SIDES = (LEFT, RIGHT)
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """Rows of the side that came first; they match nothing, for the opposite window is empty."""
+
+    side: Side
+    rows: pa.RecordBatch
+    first_no: int
+
+    @property
+    def batch(self) -> Batch:
+        """As far as an answer of zeros needs one."""
+        nothing = np.empty(0, np.int32)
+        return Batch(self.side, self.first_no, self.rows.num_rows, nothing, nothing, ())
+
+
+class StreamJoin:
+    """Joins two streams of Arrow batches, pandas DataFrames or dicts of arrays, push by push."""
+
+    def __init__(
+        self,
+        *,
+        on: str | Condition,
+        window: CountWindow | TimeWindow | MixedWindow,
+        schemas: tuple[pa.Schema, pa.Schema] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        **options: Any,
+    ) -> None:
+        """`schemas` lets the condition be checked here instead of at the first push; for `options` see `Options`."""
+        self.condition, self.window = parse(on), window
+        self.options = Options.of(options)
+        self.options.check_index(structures.names())
+        self.options.check_window(window)
+        self._clock = clock
+        given = (None, None) if schemas is None else schemas
+        self._doors = {side: RecordDoor(side, schema) for side, schema in zip(SIDES, given, strict=True)}
+        self._collector = Collector(count=self.options.batch_size, seconds=seconds(self.options.batch_time))
+        self._waiting: list[Waiting] = []
+        self._join: Join | None = None
+        self._form: Form | None = Counts() if self.options.emit == "counts" else None
+        self._shape = None if self._form is None else Shape(self._form.schema, {})
+        self._advanced: int | None = None
+        self._finished = False
+        self._open()
+
+    # ---- verbs ----
+
+    def push(self, side: Side, data: Any) -> Result:
+        """Take in tuples of one side; the result is what they match in the opposite window."""
+        self._refuse_if_finished("push")
+        return self._execute(self._prepare(side, data))
+
+    def flush(self) -> Result:
+        """Process what has been collected so far, without waiting for a full batch."""
+        self._refuse_if_finished("flush")
+        return self._drain()
+
+    def advance(self, watermark: Any) -> Result:
+        """Event time has come to `watermark` (a datetime, or microseconds since 1970): older tuples will be late.
+
+        What has been collected is processed first. Then subwindows expire, and unmatched tuples of outer and anti joins
+        whose window has passed are handed out. Moving back is ignored.
+        """
+        self._refuse_if_finished("advance")
+        if not self.window.timed:
+            raise ParameterError("advance() moves event time, which a CountWindow does not have; use a TimeWindow")
+        to = instant(watermark)
+        result = self._drain()
+        if self._join is None:
+            self._advanced = to if self._advanced is None else max(to, self._advanced)
+            return result
+        return result.joined_by(self._join.advance(to))
+
+    def finish(self) -> Result:
+        """Both streams are over: what is collected is processed, and everything unmatched is handed out."""
+        self._refuse_if_finished("finish")
+        result = self._drain()
+        if self._join is not None:
+            result = result.joined_by(self._join.end())
+        elif self._waiting:
+            result = self._one_sided()
+        self.close()
+        return result
+
+    def stream(self, batches: Iterable[tuple[Side, Any]]) -> Iterator[Result]:
+        """Push one batch after another; while one is joined, the next is read, encoded and sorted by another thread."""
+        with ThreadPoolExecutor(1, "panjoin-prepare") as ahead:
+            pending: Future[list[Prepared | Waiting]] | None = None
+            for side, data in batches:
+                step = ahead.submit(self._prepare, side, data)
+                if pending is not None:
+                    yield self._execute(pending.result())
+                pending = step
+            if pending is not None:
+                yield self._execute(pending.result())
+
+    def resolve(self, records: pa.Table) -> tuple[Array, Array]:
+        """The pairs (left, right) of arrival numbers that range records stand for, from the manager's mirror.
+
+        Records are of the moment: once a subwindow has been merged again or has expired, resolving one is a StateError.
+        """
+        if self._join is None or self._join.mirror is None:
+            raise StateError('only a join with emit="ranges" has records to resolve')
+        return self._join.mirror.resolve(records)
+
+    def stats(self) -> dict[str, Any]:
+        """What the join holds and has seen."""
+        held = self._collector.held
+        if self._join is None:
+            waiting = {side: sum(each.rows.num_rows for each in self._waiting if each.side == side) for side in SIDES}
+            return {"collected": held, "waiting": waiting}
+        return {"collected": held, **self._join.stats()}
+
+    def explain(self) -> str:
+        """What is indexed and how, in a few lines."""
+        lines = [self.condition.explain(), f"window     {self.window.describe()}"]
+        if self._join is not None:
+            lines += [f"key        {self._join.spec.keys.describe()}", *self._join.advisor.explain()]
+        return "\n".join(lines)
+
+    def close(self) -> None:
+        """Let the threads go without finishing; the join takes no more calls."""
+        self._finished = True
+        if self._join is not None:
+            self._join.crew.close()
+
+    def __enter__(self) -> StreamJoin:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # ---- inside ----
+
+    def _refuse_if_finished(self, verb: str) -> None:
+        if self._finished:
+            raise StateError(f"cannot {verb}: this join is finished; make a new StreamJoin")
+
+    def _admit(self, side: Side, data: Any) -> pa.RecordBatch:
+        """Rows that fit; nothing is changed when they do not."""
+        if side not in SIDES:
+            raise ParameterError(f"side must be 'left' or 'right', not {side!r}")
+        door = self._doors[side]
+        known = door.schema
+        rows = door.admit(data)
+        try:
+            if known is None:
+                assert door.schema is not None
+                refuse_missing(self.condition, self.window, side, door.schema)
+            self._open()
+            if self._join is not None and self._collector.collects:
+                self._join.check(side, rows)  # later it would be refused together with rows that are good
+        except PanJoinError:
+            door.schema = known
+            raise
+        return rows
+
+    def _open(self) -> None:
+        left, right = (self._doors[side].schema for side in SIDES)
+        if self._join is not None or left is None or right is None:
+            return
+        self._join = build(self.condition, self.window, left, right, self.options)
+        self._form = self._join.spec.form
+        self._shape = shape(self._join.spec, self.options.suffixes)
+        if self._advanced is not None:
+            self._join.watermark.advance(self._advanced)
+
+    def _prepare(self, side: Side, data: Any) -> list[Prepared | Waiting]:
+        rows, now = self._admit(side, data), self._clock()
+        self._collector.add(side, rows, now)
+        return self._prepare_all(self._collector.due(now), now)
+
+    def _prepare_all(self, batches: list[tuple[Side, pa.RecordBatch]], now: float) -> list[Prepared | Waiting]:
+        if self._join is None:
+            first = sum(waiting.rows.num_rows for waiting in self._waiting)
+            new = [Waiting(side, rows, first) for side, rows in batches]
+            self._waiting += new
+            return list(new)
+        prepared: list[Prepared | Waiting] = []
+        while self._waiting:
+            waiting = self._waiting.pop(0)
+            answered = self.options.emit == "counts"
+            prepared.append(replace(self._join.prepare(waiting.side, waiting.rows, now), answered=answered))
+        return prepared + [self._join.prepare(side, rows, now) for side, rows in batches]
+
+    def _execute(self, batches: list[Prepared | Waiting]) -> Result:
+        outcomes: list[Outcome] = []
+        late: dict[str, list[pa.RecordBatch]] = {}
+        for prepared in batches:
+            if isinstance(prepared, Waiting):
+                outcomes += [Outcome(prepared.batch)] if self.options.emit == "counts" else []
+                continue
+            assert self._join is not None
+            found = self._join.execute(prepared)
+            outcomes += [] if prepared.answered else found
+            if prepared.dropped is not None:
+                late.setdefault(prepared.batch.side, []).append(prepared.dropped)
+        tables = {side: pa.Table.from_batches(pieces) for side, pieces in late.items()}
+        return Result(outcomes, self._shape, self._form, tables)
+
+    def _drain(self) -> Result:
+        return self._execute(self._prepare_all(self._collector.drain(), self._clock()))
+
+    def _one_sided(self) -> Result:
+        """The other side never came: its columns are not known, and every tuple is unmatched."""
+        side = self._waiting[0].side
+        rows = pa.concat_batches([waiting.rows for waiting in self._waiting])
+        alone = []
+        if side in PRESERVED[self.options.how]:
+            alone.append(Alone(side, np.arange(rows.num_rows, dtype=np.int64), rows))
+        return Result([Outcome(alone=alone)], half_shape(side, rows.schema))
