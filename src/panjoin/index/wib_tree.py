@@ -137,15 +137,12 @@ class WibTree(Index):
 
     def arrays(self) -> dict[str, Array]:
         """Everything up to PtrG and the last node, and what `create` was told."""
-        tree, llat = self._tree, self._tree.llat
-        top, rows = int(llat.ptr_g[0]), int(tree.nodes.root[2])
+        tree, llat = self._tree, self._tree.llat.used()
+        top, rows = llat.entries, int(tree.nodes.root[2])
         ends = (0, 0) if self.min_key is None or self.max_key is None else (self.min_key, self.max_key)
         shape = [self.capacity, self.partitions, self.fanout, self.width, self.size, self.version, *ends]
         return {
-            "keys": llat.keys[: top * self.width],
-            "ids": llat.ids[: top * self.width],
-            **{part: getattr(llat, part)[:top] for part in ("head", "tail", "next", "last")},
-            **{part: getattr(llat, part) for part in ("ptr_g", "free")},
+            **{name: part for name, part in llat._asdict().items() if isinstance(part, np.ndarray)},
             **{part: getattr(tree, part)[:top] for part in ("low", "size", "after", "before")},
             **{part: getattr(tree, part) for part in ("first", "used")},
             "node_low": tree.nodes.low[:rows],
