@@ -24,11 +24,11 @@ separator occurs twice; entries in use never exceed those reserved, about 2.2 * 
 
 Measured with 8M uniform int32, one thread, million tuples/s, P = 8K / 64K / 256K. Insertion in sorted batches of 1K
 (second half of the subwindow): 15 / 9 / 4, of 32K: 43 / 17 / 8, of 8M: 420 / 390 / 180; one by one 0.12, which is the
-way through Python. An IIBTree of the BTrees package filled with the same batches of 32K: 2.8. So a leaf that gets one
-tuple of a batch is a cache miss, and insertion does depend on P as soon as there are more leaves than tuples in a batch.
-In batches of 32K at P = 64K: increasing 117, decreasing 39, drifting 189, Zipf 61, constant 740. Equality probing with
-S = 1, counts: batch 1K 3.1 / 2.4 / 1.5, 32K 9.2 / 7.3 / 3.9, 1M 23 / 34 / 21 (`np.searchsorted` for both bounds: 1.9,
-3.1, 17; IIBTree.get: 1.7); all pairs after that: about 4.5 at 32K.
+way through Python. An IIBTree of the BTrees package filled with the same batches of 32K: 2.8. A leaf that gets one
+tuple of a batch is a cache miss, so insertion does depend on P as soon as there are more leaves than tuples in a
+batch. In batches of 32K at P = 64K: increasing 117, decreasing 39, drifting 189, Zipf 61, constant 740. Equality
+probing with S = 1, counts: batch 1K 3.1 / 2.4 / 1.5, 32K 9.2 / 7.3 / 3.9, 1M 23 / 34 / 21 (`np.searchsorted` for both
+bounds: 1.9, 3.1, 17; IIBTree.get: 1.7); all pairs after that: about 4.5 at 32K.
 """
 
 from __future__ import annotations
