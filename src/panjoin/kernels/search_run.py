@@ -15,10 +15,18 @@ Two ways to the same answer, starts[i] = lower bound of low[i] and ends[i] = upp
     merge      for dense batches, bound by dependent steps. Four cursors walk four quarters of the batch at once, each
                stepping by whole lanes; one cursor alone waits for its own compare before it knows where to load next.
 
-Measured on 8M int32 keys, S = 1, both bounds, against np.searchsorted twice (3.1M/s, 9.8M/s, 15.6M/s, 25.7M/s at
-batches of 32K, 256K, 1M, 8M): prefetch 49, 74, 78, 80 M/s; merge 15, 29, 152, 349 M/s. Lost: the same
-without prefetch 16 M/s at 32K; binary search inside the partition, prefetched step by step, 19; a second index array
-of every 16th key 33 (one more miss), though 141 at 1M; blocks of 16 38; plain rebounding 3.8, 18, 29, 66.
+Measured on 8M int32 keys, S = 1, both bounds, in millions of probing tuples per second of processor time, against
+np.searchsorted called twice, at batches of 32K, 256K, 1M, 8M:
+
+    numpy       3.1    9.8   16    26
+    plain       3.8     18   29    66     rebounding (search.py)
+    prefetch     42     60   62    69     55 at 32K with P = 128K; int64: 17, and 31 with P = 256K
+    merge        15     29  122   232
+
+Lost, at 32K: the same without prefetch 16; binary search inside the partition, prefetched step by step, 19; one more
+index array of every 16th key 33 (one more miss); pieces of 32 keys 39 (int64: 20); blocks of 64 probing tuples 43,
+but 30 when the number of pieces varies, blocks of 16 31; the high bound's partition not prefetched: 14 instead of
+36 from S = 1K on.
 """
 
 from typing import Any, NamedTuple
@@ -39,6 +47,8 @@ SCAN = 128
 #: Readable elements after a run: a count through a partition may run over its end by that many.
 PADDING = SCAN
 CACHE_LINE = 64
+#: A partition is fetched and counted through in pieces of this many keys, each without a branch.
+GROUP = 64
 #: Keys per probing tuple below which merging wins.
 MERGE_BELOW = 16
 #: Probing tuples whose ranges are counted together.
@@ -100,6 +110,7 @@ def search_prefetch(run: Run, low: Array, high: Array, starts: Array, ends: Arra
     samples = index[skipped:]
     count = (end + step - 1) // step - skipped
     low_at, high_at = 0, 0
+    scan, line = min(step, SCAN), CACHE_LINE // keys.itemsize
     for block in range(0, len(low), BLOCK):
         size = min(BLOCK, len(low) - block)
         for k in range(size):
@@ -108,20 +119,27 @@ def search_prefetch(run: Run, low: Array, high: Array, starts: Array, ends: Arra
             base = max((skipped + low_at - 1) * step, first)
             low_base[k] = base
             high_base[k] = max((skipped + high_at - 1) * step, first)
-            for line in range(0, SCAN, CACHE_LINE // keys.itemsize):
-                prefetch(keys, base + line)
+            for at in range(base, base + scan, GROUP):
+                for offset in range(0, GROUP, line):
+                    prefetch(keys, at + offset)
+            if high_base[k] >= base + SCAN:  # a wide band; a narrow one ends in the same partition or the next
+                for at in range(high_base[k], high_base[k] + scan, GROUP):
+                    for offset in range(0, GROUP, line):
+                        prefetch(keys, at + offset)
         for k in range(size):
             bound = low[block + k]
             base = halve_lower(keys, end, low_base[k], step, bound)
             found = base
-            for line in range(0, SCAN, LANE):
-                found += smaller(keys, base + line, bound)
+            for at in range(base, base + scan, GROUP):
+                for offset in range(0, GROUP, LANE):
+                    found += smaller(keys, at + offset, bound)
             starts[block + k] = min(found, end) - first
             bound = high[block + k]
             base = halve_upper(keys, end, high_base[k], step, bound)
             found = base
-            for line in range(0, SCAN, LANE):
-                found += not_larger(keys, base + line, bound)
+            for at in range(base, base + scan, GROUP):
+                for offset in range(0, GROUP, LANE):
+                    found += not_larger(keys, at + offset, bound)
             ends[block + k] = min(found, end) - first
 
 
