@@ -161,9 +161,9 @@ def test_no_insert_moves_more_than_its_share_of_the_main_array(monkeypatch: pyte
     advance, merge = SortedRun.advance, SortedRun.merge
 
     def watched_advance(run: SortedRun, most: int) -> None:
-        left, gap = run.left, run.gap
+        if run.pending is not None:
+            work.append(min(most, run.left) + min(most, run.gap))
         advance(run, most)
-        work.append((left - run.left) + (gap - run.gap) if left else gap)
 
     def watched_merge(run: SortedRun, batch: Any, ids: Any, threads: int = 1) -> None:
         work.append(run.size + len(batch))

@@ -40,9 +40,18 @@ def test_complements_are_all_other_ids_and_all_ids_when_the_range_is_empty(pairs
 
 
 @settings(deadline=None)
-@given(ranges)
-def test_counts_are_never_negative(pairs):
-    starts, ends = (np.array([p[k] for p in pairs], np.int32) for k in (0, 1))
-    counts = np.full(len(pairs), -1, np.int64)
-    emit.count_ranges(starts, ends, counts)
-    assert counts.tolist() == [len(range(*p)) for p in pairs]
+@given(ranges, ranges, st.booleans(), st.data())
+def test_parts_keep_a_tuples_pairs_together(one, other, negate, data):
+    size = min(len(one), len(other))
+    first = data.draw(st.integers(0, size))
+    wanted = []
+    for i in range(first, size):
+        for start, end in (one[i], other[i]):
+            wanted += [(i, int(v)) for at, v in enumerate(IDS) if (start <= at < end) != negate]
+    counts = np.bincount([i for i, _ in wanted], minlength=size)[first:size].astype(np.int64)
+    cursors = np.cumsum(counts) - counts
+    probe_no, ids = np.full(len(wanted), -1, np.int32), np.full(len(wanted), -1, np.int32)
+    for pairs in (one[:size], other[:size]):
+        starts, ends = (np.array([p[k] for p in pairs], np.int32) for k in (0, 1))
+        emit.emit_part(starts, ends, IDS, first, negate, cursors, probe_no, ids)
+    assert list(zip(probe_no.tolist(), ids.tolist(), strict=True)) == wanted

@@ -183,6 +183,4 @@ def advance(keys: Array, ids: Array, batch: Tuples, left: int, gap: int, work: i
         move(keys, 0, batch.keys, 0, gap)
         move(ids, 0, batch.ids, 0, gap)
         gap = 0
-    for at in range(left, left + min(gap, PADDING)):  # lanes leave small keys behind in the gap
-        keys[at] = keys[left + gap]
     return left, gap

@@ -68,10 +68,3 @@ def emit_part(
             out_ids[at] = ids[j]
             at += 1
         cursors[k] = at
-
-
-@kernel
-def count_ranges(starts: Array, ends: Array, counts: Array) -> None:
-    """counts[i] = size of starts[i] .. ends[i]."""
-    for i in range(len(starts)):
-        counts[i] = max(0, ends[i] - starts[i])

@@ -109,7 +109,9 @@ def merge_lanes(
 ) -> tuple[int, int]:
     """Merge run tuples floor .. i - 1 with batch tuples batch_floor .. j - 1 until one side is used up.
 
-    Position i + j - 1 is the next to be written. Returns the new (i, j).
+    Position i + j - 1 is the next to be written. Returns the new (i, j). Nothing unwanted is left in the gap: a lane
+    leaves at most 15 such tuples right below what it wrote, and as it began with 16 on both sides of their floors,
+    at least as many are written after it.
     """
     run_keys, run_ids, shift = run.keys, run.ids, run.shift
     batch_keys, batch_ids = batch.keys, batch.ids

@@ -225,7 +225,7 @@ def search_run(
     """
     size = run.end - run.first
     first = lower_bound(high, run.keys[run.first])
-    last = max(first, upper_bound(low, run.keys[run.end - 1]))
+    last = upper_bound(low, run.keys[run.end - 1])  # before `first` when inverted intervals straddle the run
     starts[:first], ends[:first] = 0, 0
     starts[last:], ends[last:] = size, size
     dense = size < MERGE_BELOW * (last - first)
