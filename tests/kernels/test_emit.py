@@ -55,3 +55,17 @@ def test_parts_keep_a_tuples_pairs_together(one, other, negate, data):
         starts, ends = (np.array([p[k] for p in pairs], np.int32) for k in (0, 1))
         emit.emit_part(starts, ends, IDS, first, negate, cursors, probe_no, ids)
     assert list(zip(probe_no.tolist(), ids.tolist(), strict=True)) == wanted
+
+
+def test_short_and_long_ranges_are_copied_alike():
+    """At sizes around the block from which a range is copied as one."""
+    ids = np.random.default_rng(1).permutation(200).astype(np.int32)
+    sizes = np.array([0, 1, emit.BLOCK_FROM - 1, emit.BLOCK_FROM, emit.BLOCK_FROM + 1, 100, 200] * 4, np.int32)
+    starts = (np.arange(len(sizes)) * 37 % (201 - sizes)).astype(np.int32)
+    ends = (starts + sizes).astype(np.int32)
+    for kernel, kept in ((emit.emit_ranges, True), (emit.emit_complements, False)):
+        inside = (np.arange(200) >= starts[:, None]) & (np.arange(200) < ends[:, None])
+        wanted = [(i, int(ids[at])) for i, row in enumerate(inside) for at in np.flatnonzero(row == kept)]
+        probe_no, found = np.empty(len(wanted), np.int32), np.empty(len(wanted), np.int32)
+        assert kernel(starts, ends, ids, 0, len(sizes), probe_no, found) == len(wanted)
+        assert list(zip(probe_no.tolist(), found.tolist(), strict=True)) == wanted

@@ -28,6 +28,11 @@ second main array: a half-merged main array is two sorted parts around a gap (in
     pending                what is left of it ────────┐
     main    left part ··· gap ··· right part   <──────┘
 
+Measured while a window of 8M int32 keys fills, batches of 1K: 17M tuples/s, 99% of inserts under 0.11 ms, the slowest
+0.4 ms; without a middle run 1.0M/s, 2.6 ms and 7 ms. The price: probing the unsealed index in batches of 32K at 35
+instead of 40M/s, in batches of 1M at 63 instead of 115M/s; nothing once sealed. Sealing finishes what waits: 5 to 7 ms.
+The sealed array keeps the same layout: an index array of every 16th key lost (kernels/search_run.py).
+
 Departures: the buffer is kept sorted (merging a sorted batch into a thousand tuples costs less than the call, while
 scanning an unsorted buffer for every probing tuple costs as much as the main array); a partition is
 capacity / P tuples from the start, instead of M / P with a growing M (the same when full; less to rebuild before).

@@ -21,6 +21,7 @@ Measured, int32 keys and ids, 8M output tuples, output tuples per second for bat
 lanes 3.6, 2.8, 1.6, 1.1, 0.4 G/s; select on two pieces 0.8-0.9 G/s throughout (one piece 0.47). Lost: one branch per
 tuple 1.9, 1.6, 1.3, 0.7, 0.3; galloping and memmove 2.5, 1.2, 0.9, 0.4, 0.2; lanes without a branch 2.3, 1.5, 1.9, 1.1,
 0.3; four pieces of select at once 0.7; signed indices in select (numba checks each for wrapping) 0.33.
+Two threads: 1.8, 1.7 and 1.7 times one at 256K, 1M and 4M, but 1.3 times at 1K, where memory is the bound.
 
 Pieces (merge path; paper, Multithreading: "balance the size of each piece"): cut k gives how many run and batch tuples
 precede output position k * total / pieces. Piece k writes where run tuples of piece k + 1 still stand, at most as many
