@@ -15,7 +15,7 @@ from panjoin.errors import DataError, ParameterError, StateError
 from panjoin.window import CountWindow, TimeWindow
 from tests.engine.runtimes import join_of
 from tests.oracle import nested
-from tests.oracle.question import Question
+from tests.oracle.question import Count, Question, Window
 from tests.strategies import questions
 
 STRUCTURES = st.sampled_from(["bi-sort", "scan"])
@@ -199,3 +199,25 @@ def test_a_time_filter_turns_ranges_into_single_tuples_that_are_right():
     join.push("left", {"k": [1] * 7, "ts": times})
     records = join.push("right", {"k": [1], "ts": pa.array([7], pa.timestamp("us"))}).ranges()
     assert sorted(records["tuple"].to_pylist()) == [2, 3, 4, 5, 6]
+
+
+@pytest.mark.parametrize("emit", ["rows", "counts"])
+def test_the_living_in_an_expiring_subwindow_are_counted_without_their_pairs(emit):
+    keys = np.random.default_rng(3).integers(0, 4, 4000)
+    question = Question(
+        pa.table({"k": pa.array(keys[:2000], pa.int32())}),
+        pa.table({"k": pa.array(keys[2000:], pa.int32())}),
+        tuple((side, 100) for _ in range(20) for side in ("left", "right")),
+        "left.k BETWEEN right.k AND right.k + 1",
+        Window(Count(700), Count(550)),
+    )
+    expected = nested.counts(question)
+    with join_of(question, emit=emit, subwindow=256, index="bi-sort") as join:
+        for side, table in question.parts():
+            result = join.push(side, table)
+            first = join.stats()["arrived"][side] - table.num_rows
+            mine = [expected[side, number] for number in range(first, first + table.num_rows)]
+            if emit == "counts":
+                assert result.to_arrow()["count"].to_pylist() == mine
+            else:
+                assert result.count == sum(mine) == len(result.pairs()[0])

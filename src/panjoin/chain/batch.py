@@ -60,6 +60,10 @@ class Batch:
         inside = (self.order >= first) & (self.order < last)
         return self.keys[inside], self.order[inside]
 
+    def number_at(self, position: int) -> int:
+        """The arrival number of one tuple."""
+        return self.first_no + position if self.numbers is None else int(self.numbers[position])
+
     @property
     def next_no(self) -> int:
         """The arrival number of the tuple after this batch: late tuples have taken numbers, too."""

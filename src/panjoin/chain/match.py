@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from panjoin.chain.batch import Batch
+from panjoin.kernels.live import count_live, total_live
 
 if TYPE_CHECKING:
     from panjoin.chain.subwindow import Subwindow
@@ -64,7 +65,12 @@ class Match:
         """Matches of each tuple of the batch, in arrival order."""
         if self._counts is None:
             self._counts = np.zeros(self.batch.size, np.int64)
-            if self.filters:
+            living = self._living()
+            if living is not None:
+                for positions, probe in self.probes:
+                    records = probe.ranges()
+                    count_live(living, records.start, records.end, positions, self._counts)
+            elif self.filters:
                 self._count_checked(self._counts)
             else:
                 for positions, probe in self.probes:
@@ -76,7 +82,20 @@ class Match:
         """Number of matches."""
         if not self.filters and self._counts is None:
             return sum(probe.total for _, probe in self.probes)
+        living = self._living() if self._counts is None else None
+        if living is not None:
+            ranges = [probe.ranges() for _, probe in self.probes]
+            return sum(total_live(living, each.start, each.end) for each in ranges)
         return int(self.counts().sum())
+
+    def _living(self) -> Array | None:
+        """The prefix counts of living tuples, where only expiry filters and one pass over them beats the pairs."""
+        order = self.subwindow.key_order
+        if self.live_from is None or self.checks or order is None or any(probe.negated for _, probe in self.probes):
+            return None
+        if sum(probe.total for _, probe in self.probes) < len(order):
+            return None
+        return self.subwindow.live_prefix(self.live_from, order)
 
     def pairs(self) -> Iterator[Pairs]:
         """(arrival positions in the batch, ids in the subwindow), in pieces."""

@@ -26,6 +26,7 @@ from panjoin.chain.batch import NO_TIME, Batch
 from panjoin.chain.rows import Rows
 from panjoin.chain.summary import Summary
 from panjoin.expression import Side
+from panjoin.kernels.live import live_prefix
 
 if TYPE_CHECKING:
     from panjoin.chain.match import Match
@@ -56,6 +57,7 @@ class Subwindow:
         self._by_time: Array | None = None
         self._unread: WeakSet[Match] = WeakSet()
         self._summaries: dict[str, Summary] = {}
+        self._live: tuple[int, Array] | None = None
 
     @property
     def capacity(self) -> int:
@@ -105,15 +107,15 @@ class Subwindow:
         self.size = end
 
     def _insert_numbers(self, batch: Batch, first: int, last: int, end: int) -> None:
-        numbers = batch.arrival_numbers(np.arange(first, last))
+        oldest, youngest = batch.number_at(first), batch.number_at(last - 1)
         if self.size == 0:
-            self.first_no = int(numbers[0])
-        gapless = int(numbers[0]) == self.end_no and int(numbers[-1]) - int(numbers[0]) == last - first - 1
+            self.first_no = oldest
+        gapless = oldest == self.end_no and youngest - oldest == last - first - 1
         if self._numbers is None and not gapless:
             self._numbers = np.empty(self.capacity, np.int64)
             self._numbers[: self.size] = np.arange(self.first_no, self.first_no + self.size)
         if self._numbers is not None:
-            self._numbers[self.size : end] = numbers
+            self._numbers[self.size : end] = batch.arrival_numbers(np.arange(first, last))
 
     def _insert_times(self, times: Array, end: int) -> None:
         assert self._times is not None
@@ -135,6 +137,22 @@ class Subwindow:
         """Remember a match that has not been read yet: it must be settled before this subwindow changes."""
         if not self.sealed:
             self._unread.add(match)
+
+    # ---- counting without pairs ----
+
+    def first_live(self, live_from: int) -> int:
+        """The first id whose arrival number is `live_from` or more."""
+        if self._numbers is not None:
+            return int(np.searchsorted(self._numbers[: self.size], live_from))
+        return live_from - self.first_no
+
+    def live_prefix(self, live_from: int, order: Array) -> Array:
+        """How many tuples live before each position in key order; kept, for both sides' batches ask for the same."""
+        if self._live is None or self._live[0] != live_from:
+            prefix = np.empty(len(order) + 1, np.int32)
+            live_prefix(order, self.first_live(live_from), prefix)
+            self._live = live_from, prefix
+        return self._live[1]
 
     # ---- aggregates ----
 
@@ -189,5 +207,6 @@ class Subwindow:
         own = 8 * self.size * len(beside) + (self.size if self.matched is not None else 0)
         if self._by_time is not None:
             own += self._by_time.nbytes
+        own += 0 if self._live is None else self._live[1].nbytes
         own += sum(summary.memory_bytes for summary in self._summaries.values())
         return own + self.index.memory_bytes + self.rows.memory_bytes + (self.late.memory_bytes if self.late else 0)

@@ -34,7 +34,7 @@ from panjoin.expression import Side
 Array = npt.NDArray[Any]
 
 #: Default bounds of a subwindow: smaller ones cost more in probes than expiring late saves; 8M is the paper's largest.
-SMALLEST, LARGEST = 4096, 1 << 23
+SMALLEST, LARGEST = 4096, 1 << 25
 #: A window is cut into this many subwindows: one in eight is what expiring whole subwindows keeps too long.
 PIECES = 8
 FOREVER = int(np.iinfo(np.int64).max)
@@ -131,10 +131,9 @@ class Manager:
             info = self._newest(batch, batch.size - first, changes)
             last = min(batch.size, first + info.capacity - info.size)
             changes.append(Insert(info.worker, batch.side, info.number, first, last))
-            numbers = batch.arrival_numbers(np.array([first, last - 1]))
             if info.size == 0:
-                info = replace(info, first_no=int(numbers[0]))
-            info = info.grown(last - first, int(numbers[1]) + 1, _time_range(batch, first, last))
+                info = replace(info, first_no=batch.number_at(first))
+            info = info.grown(last - first, batch.number_at(last - 1) + 1, _time_range(batch, first, last))
             self.windows[batch.side][-1] = info
             if info.size == info.capacity:
                 self._seal(batch.side, changes)
@@ -152,7 +151,7 @@ class Manager:
         self._next_number[side] += 1
         capacity = self._capacity(side, room)
         structure = self._advisor.choose(side, capacity, batch.keys)
-        first_no = int(batch.arrival_numbers(np.array([batch.size - room]))[0])
+        first_no = batch.number_at(batch.size - room)
         info = SubwindowInfo(number, number % self.workers, first_no, first_no, capacity)
         changes.append(
             Create(

@@ -15,6 +15,8 @@ from panjoin.kernels.sort import sort_by_key
 
 Array = npt.NDArray[Any]
 
+_WHOLE_NUMBERS = {np.dtype(np.int32): pa.int32(), np.dtype(np.int64): pa.int64()}
+
 
 def preprocess(
     spec: JoinSpec,
@@ -35,8 +37,7 @@ def preprocess(
         positions = np.flatnonzero(valid).astype(np.int32)
         keys, order = sort_by_key(keys[positions])
         order = positions[order]
-    needed = list(spec.condition.columns(side))
-    ascending = rows.select(needed).take(pa.array(order)) if needed else rows.slice(0, len(order))
+    ascending = _in_key_order(spec, side, rows, keys, order)
     return Batch(
         side=side,
         first_no=first_no,
@@ -49,3 +50,13 @@ def preprocess(
         numbers=numbers,
         end_no=end_no,
     )
+
+
+def _in_key_order(spec: JoinSpec, side: Side, rows: pa.RecordBatch, keys: Array, order: Array) -> pa.RecordBatch:
+    """The key columns of the tuples, in the order of their keys."""
+    condition = spec.condition
+    parts = [*condition.equalities, *([] if condition.band is None else [condition.band])]
+    names = list(dict.fromkeys(getattr(part, side) for part in parts))
+    if len(parts) == 1 and rows.schema.field(names[0]).type == _WHOLE_NUMBERS.get(keys.dtype):
+        return pa.RecordBatch.from_arrays([pa.array(keys)], names)  # a column of whole numbers is its own key: no copy
+    return rows.select(names).take(pa.array(order)) if names else rows.slice(0, len(order))

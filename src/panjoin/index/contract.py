@@ -46,6 +46,8 @@ class Probe(ABC):
     Valid until the index is changed by the next insert.
     """
 
+    negated = False  #: whether the answer is the complement of the intervals; set by `Index.probe`
+
     def __init__(self, counts: Array) -> None:
         self.counts = counts
 
@@ -148,7 +150,9 @@ class Index(ABC):
                 raise DataError(
                     f"{name} must ascend, but {bound[at]} is followed by {bound[at + 1]} at {at + 1}; sort the batch"
                 )
-        return self._probe(np.ascontiguousarray(low), np.ascontiguousarray(high), negate)
+        probe = self._probe(np.ascontiguousarray(low), np.ascontiguousarray(high), negate)
+        probe.negated = negate
+        return probe
 
     def seal(self) -> None:
         """End insertion. Structures may rearrange themselves for probing. Sealing twice is harmless."""
