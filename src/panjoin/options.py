@@ -41,9 +41,9 @@ _SPELLINGS = {
 EMITS = ("rows", "ranges", "counts", "aggregates")
 SORTED_INDEX = "bi-sort"  #: the structure whose tuples stay sorted, so that ranges of them are an answer
 
-#: How subwindows are placed: "subwindow" deals them round robin (the paper's way: every worker sees every batch);
-#: "key" sends a tuple to the one worker that owns its equality key; "auto" takes "key" where there is an equality.
-PLACEMENTS = ("auto", "subwindow", "key")
+#: Where tuples are kept: "arrival" deals subwindows round robin (the paper's way: every worker sees every batch); "key"
+#: sends a tuple to the workers that can match its key; "auto" is the runtime's choice. A StreamJoin always deals.
+PLACEMENTS = ("auto", "arrival", "key")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -108,7 +108,7 @@ def test_options_can_be_replaced_one_by_one():
         ({"suffixes": ("_l", "_l")}, "suffixes must differ, or they tell nothing apart; not"),
         (
             {"placement": "keys"},
-            "placement='keys' does not exist; there are 'auto', 'subwindow', 'key'; did you mean 'key'",
+            "placement='keys' does not exist; there are 'auto', 'arrival', 'key'; did you mean 'key'",
         ),
         ({"batchsize": 5}, "no option is called 'batchsize'; there are .*; did you mean 'batch_size'"),
     ],
