@@ -49,6 +49,7 @@ class Waiting:
     side: Side
     rows: pa.RecordBatch
     first_no: int
+    advanced: int | None  #: where the caller had moved event time before they came
 
     @property
     def batch(self) -> Batch:
@@ -205,8 +206,6 @@ class StreamJoin:
         self._join = build(self.condition, self.window, left, right, self.options)
         self._form = self._join.spec.form
         self._shape = shape(self._join.spec, self.options.suffixes)
-        if self._advanced is not None:
-            self._join.watermark.advance(self._advanced)
 
     def _prepare(self, side: Side, data: Any) -> list[Prepared | Waiting]:
         rows, now = self._admit(side, data), self._clock()
@@ -216,15 +215,23 @@ class StreamJoin:
     def _prepare_all(self, batches: list[tuple[Side, pa.RecordBatch]], now: float) -> list[Prepared | Waiting]:
         if self._join is None:
             first = sum(waiting.rows.num_rows for waiting in self._waiting)
-            new = [Waiting(side, rows, first) for side, rows in batches]
+            new = [Waiting(side, rows, first, self._advanced) for side, rows in batches]
             self._waiting += new
             return list(new)
         prepared: list[Prepared | Waiting] = []
         while self._waiting:
             waiting = self._waiting.pop(0)
             answered = self.options.emit == "counts"
+            self._move_time(waiting.advanced)
             prepared.append(replace(self._join.prepare(waiting.side, waiting.rows, now), answered=answered))
+        self._move_time(self._advanced)
+        self._advanced = None
         return prepared + [self._join.prepare(side, rows, now) for side, rows in batches]
+
+    def _move_time(self, advanced: int | None) -> None:
+        """What advance() said while the other side's columns were not known, in its turn: no earlier tuple is late."""
+        if self._join is not None and advanced is not None:
+            self._join.watermark.advance(advanced)
 
     def _execute(self, batches: list[Prepared | Waiting]) -> Result:
         outcomes: list[Outcome] = []
