@@ -37,6 +37,14 @@ def pytest_report_header(config: pytest.Config) -> str:
     return f"to repeat: --hypothesis-profile={profile} --hypothesis-seed={config.getoption('--hypothesis-seed')}"
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """With several processes a file stays in one of them, for its fixtures, and all of Spark does, which starts once."""
+    for item in items:
+        needs_spark = "spark" in getattr(item, "fixturenames", ())
+        item.add_marker(pytest.mark.xdist_group("spark" if needs_spark else item.nodeid.partition("::")[0]))
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """One small local Spark for the whole run, started by the first test that asks for it."""

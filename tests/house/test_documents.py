@@ -1,5 +1,7 @@
 """What the documents show runs, and what the program offers is in the documents."""
 
+import doctest
+import os
 import re
 import subprocess
 import sys
@@ -12,32 +14,65 @@ import panjoin
 from panjoin.cli.app import app
 
 ROOT = Path(__file__).resolve().parents[2]
-README = (ROOT / "README.md").read_text()
+README = ROOT / "README.md"
+DOCUMENTS = sorted((ROOT / "docs").glob("*.md"))
+
+
+def blocks(document: Path) -> list[str]:
+    """The python code that a document shows."""
+    return re.findall(r"^```python\n(.*?)^```", document.read_text(), flags=re.DOTALL | re.MULTILINE)
 
 
 def test_the_code_at_the_head_of_the_readme_runs_and_joins() -> None:
-    (code,) = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+    (code,) = blocks(ROOT / "README.md")
     assert len(code.splitlines()) <= 12
     answer = subprocess.run(
         [sys.executable, "-W", "error", "-c", code],
-        env={"PYTHONPATH": str(ROOT / "src")},
+        env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
         capture_output=True,
         text=True,
         check=False,
     )
     assert answer.stderr == ""
     assert sorted(answer.stdout.splitlines()) == [
-        "order 0 at 1005 meets quote 1 at 1003",
-        "order 0 at 1005 meets quote 3 at 1008",
-        "order 1 at 1012 meets quote 0 at 1017",
-        "order 1 at 1012 meets quote 2 at 1011",
-        "order 1 at 1012 meets quote 3 at 1008",
+        "A: the order at 1005 meets the quote at 1003",
+        "B: the order at 1009 meets the quote at 1004",
     ]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_every_python_example_in_the_documents_runs_and_gives_what_it_shows(document: Path) -> None:
+    """In one session per document; what follows `>>>` is compared with what is printed below it."""
+    session: dict[str, object] = {}
+    for number, code in enumerate(blocks(document)):
+        name = f"{document.name}[{number}]"
+        if not code.startswith(">>>"):
+            exec(compile(code, name, "exec"), session)
+            continue
+        told: list[str] = []
+        runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS, verbose=False)
+        example = doctest.DocTestParser().get_doctest(code, session, name, str(document), 0)
+        runner.run(example, out=told.append, clear_globs=False)
+        session = example.globs
+        assert runner.failures == 0, "".join(told)
+
+
+def test_the_semantics_are_shown_by_examples() -> None:
+    assert sum(code.count(">>>") for code in blocks(ROOT / "docs" / "semantics.md")) > 30
+
+
+@pytest.mark.parametrize("document", [*DOCUMENTS, README], ids=lambda path: path.name)
+def test_every_file_that_a_document_names_exists(document: Path) -> None:
+    text = document.read_text()
+    linked = [(document.parent / link) for link in re.findall(r"\]\((?!https?://|#)([^)#]+)\)", text)]
+    named = [ROOT / path for path in re.findall(r"`((?:src|tests|docs|scripts)/[\w./-]+)`", text)]
+    named += [ROOT / "src" / "panjoin" / path for path in re.findall(r"`(\w+/\w+\.py)`", text)]
+    assert [str(path) for path in linked + named if not path.exists()] == []
 
 
 @pytest.mark.parametrize("command", sorted(get_command(app).commands))
 def test_every_command_is_described_in_the_readme(command: str) -> None:
-    assert f"| `panjoin {command}" in README
+    assert f"| `panjoin {command}" in README.read_text()
 
 
 def test_the_version_is_written_in_one_place() -> None:
