@@ -148,6 +148,7 @@ def _record(experiment: str, contestant: str, size: int, seconds: Sequence[float
         "batch": size,
         **parameters,
         "seconds": middle,
+        "all_seconds": list(seconds),
         "fastest_seconds": min(seconds),
         "repeats": len(seconds),
         "per_second": size / middle,

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from operator import truediv
 from typing import Any
 
 import numpy as np
@@ -210,7 +211,7 @@ def _inserted(experiment: str, keys: Array, partitions: int, batch: int, seconds
         for at in range(half, min(len(keys), half + (1 << 15) * batch) - batch + 1, batch)
     ]
     ids, first = np.arange(len(keys), dtype=np.int32), np.sort(keys[:half])
-    rates, spent = [], []
+    numbers, spent = [], []
     for _ in range(repeats + 1):  # the first one compiles, or loads what is compiled, and is dropped
         index = create("rap-table", capacity=len(keys), partitions=partitions)
         index.insert(first, ids[:half])
@@ -221,9 +222,10 @@ def _inserted(experiment: str, keys: Array, partitions: int, batch: int, seconds
             if time.perf_counter() - start > seconds:
                 break
         spent.append(time.perf_counter() - start)
-        rates.append(inserted / spent[-1])
+        numbers.append(inserted)
     point = {"experiment": experiment, "capacity": len(keys), "partitions": partitions, "batch": batch}
-    return point | {"seconds": spent[1:], "tuples_per_second": max(rates[1:]), "memory_bytes": index.memory_bytes}
+    point |= {"inserted": numbers[1:], "seconds": spent[1:], "memory_bytes": index.memory_bytes}
+    return point | {"tuples_per_second": max(map(truediv, numbers[1:], spent[1:]))}
 
 
 def _full(keys: Array, partitions: int, threads: int) -> RapTable:

@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from panjoin import __version__
+from panjoin.cli.bench import bench
 from panjoin.cli.demo import demo
 from panjoin.cli.doctor import doctor
 from panjoin.errors import PanJoinError
@@ -24,6 +25,7 @@ app = typer.Typer(
 )
 app.command()(demo)
 app.command()(doctor)
+app.add_typer(bench, name="bench")
 
 
 def _print_version(wanted: bool) -> None:

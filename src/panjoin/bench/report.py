@@ -1,0 +1,151 @@
+"""The report: records in, Markdown and plots out. No number in it is written by hand.
+
+    goals        sentence, goal, measured, holds or not                     (goals.py)
+    experiments  what was timed and what was not, a table per view, a plot  (tables.py, plots.py)
+    provenance   machine, commit and versions of the records
+
+The text is a pure function of the records, so a test can tell whether a report is that of its records.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+from panjoin.bench.catalogue import EXPERIMENTS
+from panjoin.bench.experiment import Experiment, View
+from panjoin.bench.goals import GOALS, Found, Goal
+from panjoin.bench.plots import FORMATS, plot
+from panjoin.bench.records import Record, existing, largest_scale
+from panjoin.bench.tables import Table, number, shown, table
+
+PLOTS = "plots"
+
+
+def write(directory: Path, to: Path) -> list[Path]:
+    """Write the report (and the plots beside it, if matplotlib is there) and return what was written."""
+    records = largest_scale(existing(directory))
+    to.parent.mkdir(parents=True, exist_ok=True)
+    to.write_text(text(records), encoding="utf-8")
+    written = [to]
+    if find_spec("matplotlib") is not None:
+        for experiment, view, laid_out in plotted(records):
+            path = to.parent / PLOTS / _plot_name(experiment, view)
+            path.parent.mkdir(exist_ok=True)
+            plot(laid_out, f"{experiment.name}: {view.title}", path)
+            written += [path.with_name(f"{path.name}.{ending}") for ending in FORMATS]
+    return written
+
+
+def text(records: Iterable[Record]) -> str:
+    """The report as Markdown."""
+    records = list(records)
+    lines = [
+        "# Benchmarks",
+        "",
+        "Made from records by `panjoin bench report`; no number is typed by hand. `panjoin bench run` makes the records,",
+        "`panjoin bench list` says what there is.",
+        "",
+        "How to read the tables: a cell is the median of the repeats, ± half of the distance between the largest",
+        "and the smallest of them, in percent of the median. K and M are 1024 and 1024² in sizes (W, batch, S, P), and",
+        "powers of ten in rates. What could not be measured is in the table as *skipped*, with the reason below it.",
+        "",
+        *_provenance(records),
+        "",
+        "## Goals",
+        "",
+        *_goals(records),
+    ]
+    for experiment in EXPERIMENTS:
+        own = [each for each in records if each.experiment == experiment.name]
+        if own:
+            lines += ["", *_experiment(experiment, own)]
+    return "\n".join(lines) + "\n"
+
+
+def plotted(records: Sequence[Record]) -> Iterator[tuple[Experiment, View, Table]]:
+    """All views that get a plot, with their tables."""
+    for experiment in EXPERIMENTS:
+        own = [each for each in records if each.experiment == experiment.name]
+        for view in experiment.views:
+            laid_out = table(view, own) if view.plot else None
+            if laid_out is not None and len(laid_out.columns) > 1:
+                yield experiment, view, laid_out
+
+
+def judged(goal: Goal, found: Found) -> tuple[str, str]:
+    """What was measured, and whether the goal holds."""
+    value = goal.measured(found)
+    if value is None:
+        return "not measured", "-"
+    if goal.holds(value):
+        return number(value, goal.unit), "holds"
+    return number(value, goal.unit), f"missed: {number(value / goal.threshold)} of the goal"
+
+
+def _goals(records: Sequence[Record]) -> list[str]:
+    found = Found(records)
+    rows = [
+        [
+            goal.room,
+            goal.sentence,
+            f"{goal.bound} {number(goal.threshold, goal.unit)} {goal.unit}",
+            *judged(goal, found),
+        ]
+        for goal in GOALS
+    ]
+    return markdown(["of", "goal", "threshold", "measured", "verdict"], rows)
+
+
+def _provenance(records: Sequence[Record]) -> list[str]:
+    counts = Counter(
+        (
+            f"{each.machine['cpu']}, {each.machine['cores']} cores, {each.machine['memory_gb']} GB",
+            each.commit or "(no checkout)",
+            ", ".join(f"{name} {version}" for name, version in each.versions.items() if version),
+            each.scale,
+        )
+        for each in records
+    )
+    rows = [[*key, str(count)] for key, count in sorted(counts.items())]
+    return markdown(["machine", "commit (+: with changes)", "versions", "scale", "records"], rows)
+
+
+def _experiment(experiment: Experiment, records: Sequence[Record]) -> list[str]:
+    first = records[0]  # what a record says about itself counts, not what the code says today
+    lines = [f"## {experiment.name}", "", f"{experiment.shows[0].upper()}{experiment.shows[1:]}.", ""]
+    lines += [f"- Timed: {first.timed}."]
+    lines += [f"- Not timed: {first.excluded}."] if first.excluded else []
+    lines += [f"- Seed {first.seed}, scale {first.scale}."]
+    for view in experiment.views:
+        laid_out = table(view, records)
+        if laid_out is None:
+            continue
+        head = [*laid_out.row_names, *(f"{laid_out.column} {shown(column)}" for column in laid_out.columns)]
+        head = head if laid_out.columns != [""] else [*laid_out.row_names, view.metric]
+        rows = [
+            [*map(shown, row), *(laid_out.text(row, column) for column in laid_out.columns)] for row in laid_out.rows
+        ]
+        lines += ["", f"### {view.title} ({laid_out.unit})", "", *markdown(head, rows)]
+        lines += ["", *(f"[{number}] {reason}  " for number, reason in enumerate(laid_out.reasons, 1))] * bool(
+            laid_out.reasons
+        )
+        if view.plot and len(laid_out.columns) > 1:
+            lines += ["", f"![{experiment.name}: {view.title}]({PLOTS}/{_plot_name(experiment, view)}.svg)"]
+    skipped = [
+        each for each in records if each.skipped and not any(table(view, [each, *records]) for view in experiment.views)
+    ]
+    lines += [f"- Skipped: {each.skipped}" for each in skipped]
+    return lines
+
+
+def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """A table."""
+    return [f"| {' | '.join(line)} |" for line in (head, ["---"] * len(head), *rows)]
+
+
+def _plot_name(experiment: Experiment, view: View) -> str:
+    words = "".join(letter if letter.isalnum() else " " for letter in view.title.lower()).split()
+    return "-".join([experiment.name.replace(".", "-"), *words])

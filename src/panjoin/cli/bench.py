@@ -1,0 +1,142 @@
+"""`panjoin bench`: runs experiments, turns records into the report, compares two sets of records.
+
+list ──> run NAME... ──> DIR/*.jsonl ──> report ──> benchmarks.md, plots/
+                                └──────> compare A B            exit code 1 on a slowdown beyond the spread
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+
+from panjoin.errors import ParameterError
+from panjoin.suggest import choices
+
+if TYPE_CHECKING:
+    from panjoin.bench.run import Task
+
+RECORDS = Path("docs/records")
+REPORT = Path("docs/benchmarks.md")
+
+bench = typer.Typer(help="Measure, and report what was measured.", no_args_is_help=True)
+
+
+@bench.command("list")
+def list_experiments() -> None:
+    """Say which experiments there are, and what each shows."""
+    from panjoin.bench.catalogue import EXPERIMENTS  # noqa: PLC0415
+    from panjoin.bench.experiment import SCALES  # noqa: PLC0415
+
+    table = Table("experiment", "shows", *(f"cells, {scale}" for scale in SCALES))
+    for each in EXPERIMENTS:
+        table.add_row(each.name, each.shows, *(str(len(each.cells(scale))) for scale in SCALES))
+    Console().print(table)
+
+
+@bench.command()
+def run(
+    names: Annotated[list[str], typer.Argument(help='Experiments, patterns such as "index.*", or "all".')],
+    *,
+    scale: Annotated[str, typer.Option(help="toy: seconds; small: minutes on two cores; paper: the paper's.")] = "toy",
+    out: Annotated[Path, typer.Option(help="Directory of the records.")] = RECORDS,
+    again: Annotated[bool, typer.Option(help="Measure also what has been measured.")] = False,
+) -> None:
+    """Run experiments and write their records as they come; what is done is skipped, Ctrl-C keeps what is done."""
+    from panjoin.bench.catalogue import chosen  # noqa: PLC0415
+    from panjoin.bench.experiment import SCALES  # noqa: PLC0415
+    from panjoin.bench.records import Records  # noqa: PLC0415
+    from panjoin.bench.run import plan  # noqa: PLC0415
+    from panjoin.bench.run import run as run_tasks  # noqa: PLC0415
+
+    if scale not in SCALES:
+        raise ParameterError(f"no scale is called {scale!r}; {choices(scale, SCALES)}")
+    console = Console(highlight=False, soft_wrap=True)
+    experiments, records = chosen(names), Records(out)
+    tasks = plan(experiments, scale, records, again=again)
+    waiting = [task for task in tasks if not task.done]
+    seeds = ", ".join(sorted({str(each.seed) for each in experiments}))
+    console.print(f"{len(tasks)} cells at scale {scale}, {len(tasks) - len(waiting)} of them done before; seed {seeds}")
+    began = time.perf_counter()
+    with Progress(
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn(),
+        console=console, transient=True,
+    ) as progress:  # fmt: skip
+        bar = progress.add_task("", total=len(waiting))
+        started = 0
+
+        def before(task: Task) -> None:
+            nonlocal started
+            if not task.done:
+                progress.update(bar, completed=started, description=f"{task.experiment.name} {_named(task)}")
+                started += 1
+
+        try:
+            measured = run_tasks(waiting, scale, records, before)
+        except KeyboardInterrupt:
+            kept = max(0, started - 1)
+            console.print(
+                f"stopped: {kept} cells were measured and are kept in {out}; the same command goes on from there"
+            )
+            raise typer.Exit(130) from None
+    console.print(f"{measured} cells measured in {time.perf_counter() - began:.0f} s; {len(records)} records in {out}")
+
+
+@bench.command()
+def report(
+    directory: Annotated[Path, typer.Argument(help="Directory of the records.")] = RECORDS,
+    *,
+    to: Annotated[Path, typer.Option(help="The Markdown file to write; plots go beside it.")] = REPORT,
+) -> None:
+    """Turn records into tables, and into plots where matplotlib is installed (the extra "bench")."""
+    from panjoin.bench.report import write  # noqa: PLC0415
+
+    written = write(directory, to)
+    plots = f" and {len(written) - 1} plots" if len(written) > 1 else "; no plots, for matplotlib is not installed"
+    typer.echo(f"wrote {to}{plots}")
+
+
+@bench.command()
+def compare(
+    before: Annotated[Path, typer.Argument(help="Directory of the records to compare with.")],
+    after: Annotated[Path, typer.Argument(help="Directory of the new records.")],
+    *,
+    tolerance: Annotated[float, typer.Option(min=0.0, help="Differences of medians below this are none.")] = 0.05,
+    everything: Annotated[bool, typer.Option("--all", help="Also list what is the same.")] = False,
+) -> None:
+    """Compare two sets of records; the exit code is 1 when something became slower beyond the spread of its repeats."""
+    from panjoin.bench.compare import compare as changes_of  # noqa: PLC0415
+    from panjoin.bench.records import existing  # noqa: PLC0415
+    from panjoin.bench.tables import number, shown  # noqa: PLC0415
+
+    old, new = existing(before), existing(after)
+    changes = list(changes_of(old, new, tolerance))
+    if not changes:
+        raise ParameterError(f"{before} and {after} have no measurement in common; run the same experiments and scale")
+    if {str(each.machine) for each in old} != {str(each.machine) for each in new}:
+        typer.echo("note: the records are of different machines")
+    table = Table("experiment", "parameters", "metric", "before", "after", "speed", "verdict")
+    for change in sorted(changes, key=lambda change: change.ratio):
+        if change.verdict != "same" or everything:
+            one, two = (number(each.median or 0.0, each.unit) for each in (change.before, change.after))
+            parameters = ", ".join(f"{name} {shown(value)}" for name, value in change.after.parameters.items())
+            ratio = f"{change.ratio:.2f}x"
+            table.add_row(change.after.experiment, parameters, change.after.metric, one, two, ratio, change.verdict)
+    if table.row_count:
+        Console().print(table)
+    counts = {
+        verdict: sum(each.verdict == verdict for each in changes) for verdict in ("slower", "faster", "same", "?")
+    }
+    typer.echo(", ".join(f"{count} {verdict}" for verdict, count in counts.items()) + " (?: a single repeat)")
+    raise typer.Exit(1 if counts["slower"] else 0)
+
+
+def _named(task: Task) -> str:
+    from panjoin.bench.tables import shown  # noqa: PLC0415
+
+    return " ".join(f"{name}={shown(value)}" for name, value in task.cell.parameters.items())
