@@ -327,7 +327,9 @@ def wib_comp_cells(scale: str) -> list[Cell]:
 # ---- the experiments ----
 
 _PROBE = "a probe: both bounds of every interval found in a full, sealed subwindow; sorted int32 keys"
-_INSERT = "inserting sorted batches of int32 keys and ids into a subwindow that is half full, until it is full or time is over"
+_INSERT = (
+    "inserting sorted batches of int32 keys and ids into a half full subwindow, until it is full or the time is over"
+)
 _EXCLUDED = (
     "drawing and sorting the data, filling the subwindow, compiling (one uncounted call of each kind goes first)"
 )

@@ -49,6 +49,11 @@ def cores() -> int:
     return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
 
 
+def load() -> float:
+    """Mean number of runnable threads in the last minute; far above the cores, it speaks of a busy machine."""
+    return round(os.getloadavg()[0], 1)
+
+
 def memory(what: str = "MemAvailable") -> int:
     """Bytes of memory, that can be had now or in total ("MemTotal")."""
     table = Path("/proc/meminfo")

@@ -21,7 +21,7 @@ from statistics import median
 from typing import Any
 
 from panjoin.bench.experiment import SCALES, UNITS, Cell, Experiment, Point, Skip
-from panjoin.bench.machine import commit, machine, versions
+from panjoin.bench.machine import commit, load, machine, versions
 from panjoin.errors import DamageError, ParameterError
 
 
@@ -49,6 +49,7 @@ class Record:
     commit: str
     versions: Mapping[str, str]
     at: str
+    load: float  #: runnable threads on the machine when it was written (mean of a minute), our own among them
 
     @property
     def cell_key(self) -> str:
@@ -97,6 +98,7 @@ def record(experiment: Experiment, scale: str, cell: Cell, measured: Point | Ski
         commit=commit(),
         versions=versions(),
         at=datetime.now(UTC).isoformat(timespec="seconds"),
+        load=load(),
     )
 
 

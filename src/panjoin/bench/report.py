@@ -9,10 +9,10 @@ The text is a pure function of the records, so a test can tell whether a report 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from statistics import median
 
 from panjoin.bench.catalogue import EXPERIMENTS
 from panjoin.bench.experiment import Experiment, View
@@ -45,8 +45,8 @@ def text(records: Iterable[Record]) -> str:
     lines = [
         "# Benchmarks",
         "",
-        "Made from records by `panjoin bench report`; no number is typed by hand. `panjoin bench run` makes the records,",
-        "`panjoin bench list` says what there is.",
+        "Made from records by `panjoin bench report`; no number is typed by hand. `panjoin bench run` makes the",
+        "records, `panjoin bench list` says what there is.",
         "",
         "How to read the tables: a cell is the median of the repeats, ± half of the distance between the largest",
         "and the smallest of them, in percent of the median. K and M are 1024 and 1024² in sizes (W, batch, S, P), and",
@@ -100,17 +100,26 @@ def _goals(records: Sequence[Record]) -> list[str]:
 
 
 def _provenance(records: Sequence[Record]) -> list[str]:
-    counts = Counter(
-        (
+    loads: dict[tuple[str, ...], list[float]] = {}
+    for each in records:
+        source = (
             f"{each.machine['cpu']}, {each.machine['cores']} cores, {each.machine['memory_gb']} GB",
             each.commit or "(no checkout)",
             ", ".join(f"{name} {version}" for name, version in each.versions.items() if version),
             each.scale,
         )
-        for each in records
-    )
-    rows = [[*key, str(count)] for key, count in sorted(counts.items())]
-    return markdown(["machine", "commit (+: with changes)", "versions", "scale", "records"], rows)
+        loads.setdefault(source, []).append(each.load)
+    rows = [
+        [*source, str(len(seen)), f"{number(median(seen))} ({number(min(seen))} to {number(max(seen))})"]
+        for source, seen in sorted(loads.items())
+    ]
+    head = ["machine", "commit (+: with changes)", "versions", "scale", "records", "load, median (range)"]
+    return [
+        *markdown(head, rows),
+        "",
+        "Load is the number of runnable threads on the machine, ours among them: where it is above the cores,",
+        "others were at work, and absolute numbers are too low.",
+    ]
 
 
 def _experiment(experiment: Experiment, records: Sequence[Record]) -> list[str]:
