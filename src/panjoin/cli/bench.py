@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -17,9 +17,6 @@ from rich.table import Table
 
 from panjoin.errors import ParameterError
 from panjoin.suggest import choices
-
-if TYPE_CHECKING:
-    from panjoin.bench.run import Task
 
 RECORDS = Path("docs/records")
 REPORT = Path("docs/benchmarks.md")
@@ -70,7 +67,7 @@ def run(
         bar = progress.add_task("", total=len(waiting))
         started = 0
 
-        def before(task: Task) -> None:
+        def before(task: Any) -> None:
             nonlocal started
             if not task.done:
                 progress.update(bar, completed=started, description=f"{task.experiment.name} {_named(task)}")
@@ -136,7 +133,7 @@ def compare(
     raise typer.Exit(1 if counts["slower"] else 0)
 
 
-def _named(task: Task) -> str:
+def _named(task: Any) -> str:
     from panjoin.bench.tables import shown  # noqa: PLC0415
 
     return " ".join(f"{name}={shown(value)}" for name, value in task.cell.parameters.items())

@@ -1,0 +1,145 @@
+"""Every experiment at toy scale, from the command line to the report, and the report that is in the documents."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from shutil import copy
+
+import pytest
+from typer.testing import CliRunner
+
+from panjoin.bench import catalogue, report
+from panjoin.bench import run as runner
+from panjoin.bench.experiment import SCALES
+from panjoin.bench.goals import GOALS, Found
+from panjoin.bench.records import Record, Records, largest_scale
+from panjoin.bench.tables import table
+from panjoin.cli.app import app
+from panjoin.errors import ParameterError
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("bench") / "records"
+    answer = CliRunner().invoke(app, ["bench", "run", "all", "--scale", "toy", "--out", str(out)])
+    assert answer.exit_code == 0, answer.output
+    assert "0 of them done before; seed 1, 3" in answer.output
+    return out
+
+
+@pytest.fixture(scope="module")
+def records(directory: Path) -> list[Record]:
+    return list(Records(directory))
+
+
+@pytest.mark.parametrize("experiment", catalogue.EXPERIMENTS, ids=lambda experiment: experiment.name)
+def test_every_cell_of_an_experiment_is_recorded_and_every_view_shows_something(experiment, records) -> None:
+    own = [record for record in records if record.experiment == experiment.name]
+    cells = {json.dumps(cell.parameters, sort_keys=True) for cell in experiment.cells("toy")}
+    assert {json.dumps(record.cell, sort_keys=True) for record in own} == cells
+    assert [record.skipped for record in own if record.skipped] == []
+    assert all(value > 0 for record in own for value in record.values if record.unit != "imbalance")
+    for view in experiment.views:
+        laid_out = table(view, own)
+        assert laid_out is not None, view.title
+        assert any(cell is not None for cell in laid_out.cells.values())
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_cells_of_an_experiment_differ(scale: str) -> None:
+    for experiment in catalogue.EXPERIMENTS:
+        cells = [json.dumps(cell.parameters, sort_keys=True) for cell in experiment.cells(scale)]
+        assert len(set(cells)) == len(cells) > 0
+
+
+def test_the_engine_finds_as_many_matches_as_the_selectivity_says(records: list[Record]) -> None:
+    checked = 0
+    for record in records:
+        if record.experiment.startswith("engine.") and record.parameters.get("batch", 2) > 1:
+            wanted = record.parameters.get("S", 1)
+            found = record.noted.get("matches_per_tuple")
+            if found is not None and record.noted["pushes"] * record.parameters.get("batch", 16) > 1000:
+                assert 0.7 < found / wanted < 1.3, record
+                checked += 1
+    assert checked > 20
+
+
+def test_running_again_measures_nothing(directory: Path) -> None:
+    answer = CliRunner().invoke(app, ["bench", "run", "all", "--scale", "toy", "--out", str(directory)])
+    assert "0 cells measured" in answer.output
+
+
+def test_the_report_has_every_experiment_and_the_scale(records: list[Record]) -> None:
+    text = report.text(records)
+    assert "scale toy" in text
+    for experiment in catalogue.EXPERIMENTS:
+        assert f"\n## {experiment.name}\n" in text
+
+
+def test_the_command_writes_the_report_and_its_plots(directory: Path, tmp_path: Path) -> None:
+    some = tmp_path / "records"
+    some.mkdir()
+    for name in ("engine.aggregates", "index.probe", "index.rap_adjust"):
+        copy(directory / f"{name}.jsonl", some)
+    to = tmp_path / "deep" / "benchmarks.md"
+    answer = CliRunner().invoke(app, ["bench", "report", str(some), "--to", str(to)])
+    assert answer.output == f"wrote {to} and 6 plots\n"
+    plots = {line.split("](")[1].rstrip(")") for line in to.read_text().splitlines() if line.startswith("![")}
+    assert len(plots) == 3
+    assert plots == {f"plots/{path.name}" for path in (to.parent / "plots").glob("*.svg")}
+    assert {Path(plot).stem for plot in plots} == {path.stem for path in (to.parent / "plots").glob("*.png")}
+
+
+def test_the_report_in_the_documents_is_that_of_the_records_beside_it() -> None:
+    kept = largest_scale(Records(ROOT / "docs" / "records"))
+    assert (ROOT / "docs" / "benchmarks.md").read_text() == report.text(kept)
+
+
+@pytest.mark.parametrize("goal", GOALS, ids=lambda goal: goal.sentence)
+def test_every_goal_is_read_from_the_records_in_the_documents(goal) -> None:
+    value = goal.measured(Found(largest_scale(Records(ROOT / "docs" / "records"))))
+    assert value is not None
+    assert value > 0
+    _, verdict = report.judged(goal, Found(largest_scale(Records(ROOT / "docs" / "records"))))
+    assert (verdict == "holds") == goal.holds(value)
+
+
+def test_a_goal_without_records_is_not_measured() -> None:
+    assert {report.judged(goal, Found([])) for goal in GOALS} == {("not measured", "-")}
+
+
+def test_the_list_names_every_experiment() -> None:
+    answer = CliRunner().invoke(app, ["bench", "list"], env={"COLUMNS": "200"})
+    assert answer.exit_code == 0
+    for experiment in catalogue.EXPERIMENTS:
+        assert experiment.name in answer.output
+
+
+def test_experiments_are_chosen_by_name_pattern_or_all() -> None:
+    names = [each.name for each in catalogue.chosen(["index.merge", "engine.*"])]
+    assert names == ["engine.grid", "engine.aggregates", "engine.scaling", "engine.headline", "index.merge"]
+    assert catalogue.chosen(["all"]) == list(catalogue.EXPERIMENTS)
+    with pytest.raises(
+        ParameterError, match=r"no experiment is called 'index.murge'; there are .*mean 'index.merge'\?"
+    ):
+        catalogue.chosen(["index.murge"])
+
+
+def test_an_unknown_scale_is_refused(tmp_path: Path) -> None:
+    answer = CliRunner().invoke(app, ["bench", "run", "all", "--scale", "large", "--out", str(tmp_path)])
+    assert str(answer.exception) == "no scale is called 'large'; there are 'toy', 'small', 'paper'"
+
+
+def test_ctrl_c_says_what_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(tasks, scale, records, before):
+        for task in tasks[:2]:
+            before(task)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runner, "run", interrupted)
+    answer = CliRunner().invoke(app, ["bench", "run", "index.probe", "--out", str(tmp_path)])
+    assert answer.exit_code == 130
+    assert "stopped: 1 cells were measured and are kept in" in answer.output
