@@ -1,4 +1,4 @@
-"""Every experiment at toy scale, from the command line to the report, and the report that is in the documents."""
+"""Every experiment at toy scale, from the command line to the report."""
 
 from __future__ import annotations
 
@@ -13,12 +13,10 @@ from panjoin.bench import catalogue, report
 from panjoin.bench import run as runner
 from panjoin.bench.experiment import SCALES
 from panjoin.bench.goals import GOALS, Found
-from panjoin.bench.records import Record, Records, largest_scale
+from panjoin.bench.records import Record, Records
 from panjoin.bench.tables import table
 from panjoin.cli.app import app
 from panjoin.errors import ParameterError
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -91,20 +89,6 @@ def test_the_command_writes_the_report_and_its_plots(directory: Path, tmp_path: 
     assert len(plots) == 3
     assert plots == {f"plots/{path.name}" for path in (to.parent / "plots").glob("*.svg")}
     assert {Path(plot).stem for plot in plots} == {path.stem for path in (to.parent / "plots").glob("*.png")}
-
-
-def test_the_report_in_the_documents_is_that_of_the_records_beside_it() -> None:
-    kept = largest_scale(Records(ROOT / "docs" / "records"))
-    assert (ROOT / "docs" / "benchmarks.md").read_text() == report.text(kept)
-
-
-@pytest.mark.parametrize("goal", GOALS, ids=lambda goal: goal.sentence)
-def test_every_goal_is_read_from_the_records_in_the_documents(goal) -> None:
-    value = goal.measured(Found(largest_scale(Records(ROOT / "docs" / "records"))))
-    assert value is not None
-    assert value > 0
-    _, verdict = report.judged(goal, Found(largest_scale(Records(ROOT / "docs" / "records"))))
-    assert (verdict == "holds") == goal.holds(value)
 
 
 def test_a_goal_without_records_is_not_measured() -> None:
