@@ -26,8 +26,8 @@ class Condition(NamedTuple):
 _PAIRS: dict[tuple[str, str], str] = {
     **{(a, b): "number" for a in "ildfn" for b in "ildfn"},
     ("t", "t"): "time",
-    ("dt", "dt"): "day",
-    ("t", "dt"): "day",
+    ("dt", "dt"): "moment",
+    ("t", "dt"): "time",
     ("s", "s"): "nothing",
 }
 _DISTANCES: dict[str, list[str]] = {
@@ -40,7 +40,14 @@ _DISTANCES: dict[str, list[str]] = {
         "INTERVAL 1 HOUR",
         "INTERVAL '1 day 2 hours'",
     ],
-    "day": ["INTERVAL 0 DAYS", "INTERVAL '2' DAY", "INTERVAL 1 WEEK"],
+    # Beside dates: whole days keep a DATE, all others make a TIMESTAMP of it, even if they are as long as days.
+    "moment": [
+        "INTERVAL 0 DAYS",
+        "INTERVAL '2' DAY",
+        "INTERVAL 1 WEEK",
+        "INTERVAL 24 HOURS",
+        "INTERVAL '1 day 1 hour'",
+    ],
 }
 _COMPARISONS = ("<", "<=", ">", ">=", "=", "!=", "<>")
 

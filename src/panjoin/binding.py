@@ -29,6 +29,7 @@ from panjoin.expression import (
     Column,
     Comparison,
     Expression,
+    In,
     IsNull,
     Literal,
     Negative,
@@ -186,9 +187,10 @@ def _renamed_band(band: Band, names: Mapping[Column, Column]) -> Band:
 
 
 def _renamed_comparison(comparison: Comparison, names: Mapping[Column, Column]) -> Comparison:
-    return Comparison(
-        comparison.operator, _renamed_value(comparison.left, names), _renamed_value(comparison.right, names)
+    left, right, *beside = (
+        _renamed_value(value, names) for value in (comparison.left, comparison.right, *comparison.beside)
     )
+    return Comparison(comparison.operator, left, right, tuple(beside))
 
 
 def _renamed(expression: Expression, names: Mapping[Column, Column]) -> Expression:
@@ -196,6 +198,8 @@ def _renamed(expression: Expression, names: Mapping[Column, Column]) -> Expressi
     match expression:
         case Comparison():
             return _renamed_comparison(expression, names)
+        case In(tested, choices):
+            return In(_renamed_value(tested, names), tuple(_renamed_value(choice, names) for choice in choices))
         case And(parts):
             return And(tuple(_renamed(part, names) for part in parts))
         case Or(parts):

@@ -252,7 +252,7 @@ def _ascends(keys: Array) -> bool:
 def _bare(band: Band) -> Equality | None:
     """The two columns of a `!=` between the columns themselves."""
     written = [comparison for part in band.intervals for comparison in part.comparisons]
-    bare = all(isinstance(each.left, Column) and isinstance(each.right, Column) for each in written)
+    bare = all(isinstance(each.left, Column) and isinstance(each.right, Column) and not each.beside for each in written)
     return Equality(band.left, band.right) if bare else None
 
 

@@ -17,7 +17,8 @@ from typing import Any
 
 from panjoin.binding import BoundCondition
 from panjoin.columns import Array
-from panjoin.expression import Side, literals
+from panjoin.evaluate import meeting_kind
+from panjoin.expression import Side
 from panjoin.keycodec import KeyCodec
 from panjoin.keys import codec
 from panjoin.kinds import Kind
@@ -39,8 +40,8 @@ class Edges:
         self.codecs: dict[Side, KeyCodec] = {
             side: codec(bound.type_of(side, name)) for side, name in self.names.items()
         }
-        whole = all(kind.exact or kind.family == "boolean" for kind in self.kinds.values()) and not any(
-            literal.kind in ("double", "float") for literal in literals(band.expression)
+        whole = not any(
+            meeting_kind(comparison, bound.scope).floating for part in band.intervals for comparison in part.comparisons
         )
         offset = bound.scope.zone.offset_micros
         self.whole = WholeBand(band, self.kinds, self.codecs, offset) if whole else None

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from panjoin.errors import ConditionError
-from panjoin.expression import And, Comparison, Expression, IsNull, Not, Or, Value
+from panjoin.expression import And, Comparison, Expression, In, IsNull, Not, Or, Value
 from panjoin.kinds import Kind, common_kind
 from panjoin.typed import Environment, Scope, Typed, at_scale, compile_value, converted
 from panjoin.vectors import Vector, both_valid
@@ -37,6 +37,8 @@ def compile_condition(expression: Expression, scope: Scope) -> RunTruth:
     match expression:
         case Comparison():
             return _comparison(expression, scope)
+        case In():
+            return compile_condition(expression.expanded, scope)
         case And(parts):
             runs = [compile_condition(part, scope) for part in parts]
             return lambda environment: _all(runs, environment)
@@ -96,11 +98,7 @@ def _masked(true: Any, valid: Any) -> Truth:
 
 def _comparison(comparison: Comparison, scope: Scope) -> RunTruth:
     left, right = compile_value(comparison.left, scope), compile_value(comparison.right, scope)
-    kind = common_kind(left.kind, right.kind)
-    if kind is None:
-        raise ConditionError(
-            f"cannot compare a {left.kind} with a {right.kind} in {str(comparison)!r}; {_advice(left, right)}"
-        )
+    kind = meeting_kind(comparison, scope)
     if "null" in (left.kind.family, right.kind.family):
         return _with_null(comparison.operator, left, right)
     if kind.family in ("string", "binary") and comparison.operator not in ("=", "!=", "<=>"):
@@ -116,6 +114,20 @@ def _comparison(comparison: Comparison, scope: Scope) -> RunTruth:
     if comparison.operator == "<=>":
         return lambda environment: _null_safe(compare, one.run(environment), other.run(environment))
     return lambda environment: _compared(compare, one.run(environment), other.run(environment))
+
+
+def meeting_kind(comparison: Comparison, scope: Scope) -> Kind:
+    """What both operands of a comparison become; beside the other values of an IN, what all of them become."""
+    left, right = compile_value(comparison.left, scope), compile_value(comparison.right, scope)
+    kind = left.kind
+    for other in (right, *(compile_value(value, scope) for value in comparison.beside)):
+        wider = common_kind(kind, other.kind)
+        if wider is None:
+            raise ConditionError(
+                f"cannot compare a {left.kind} with a {other.kind} in {str(comparison)!r}; {_advice(left, other)}"
+            )
+        kind = wider
+    return kind
 
 
 def _with_null(operator: str, left: Typed, right: Typed) -> RunTruth:

@@ -71,7 +71,9 @@ class Literal:
             return f"{self.value:f}"
         if self.kind in ("double", "float"):
             return f"{self.value!r}{'D' if self.kind == 'double' else 'F'}"
-        return str(self.value).upper() if self.kind in ("boolean", "null") else str(self.value)
+        if self.kind == "null":
+            return "NULL"
+        return str(self.value).upper() if self.kind == "boolean" else str(self.value)
 
 
 NULL = Literal(None, "null")
@@ -111,14 +113,31 @@ class Sum:
 
 @dataclass(frozen=True)
 class Comparison:
-    """`left operator right`, as written."""
+    """`left operator right`, as written; `beside` are the other values of its IN, which share in the common type."""
 
     operator: Operator
     left: Value
     right: Value
+    beside: tuple[Value, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.left} {self.operator} {self.right}"
+
+
+@dataclass(frozen=True)
+class In:
+    """`tested IN (choices)`, two or more. Spark brings all its values to one type, unlike the two halves of BETWEEN."""
+
+    tested: Value
+    choices: tuple[Value, ...]
+
+    def __str__(self) -> str:
+        return f"{self.tested} IN ({', '.join(map(str, self.choices))})"
+
+    @property
+    def expanded(self) -> Expression:
+        """The same as an OR of comparisons that know of one another."""
+        return disjunction(*(_beside(compared(self.tested, "=", each), self.choices) for each in self.choices))
 
 
 @dataclass(frozen=True)
@@ -163,7 +182,7 @@ class Or:
 
 #: What has a value of any type; a boolean value may be a condition.
 Value: TypeAlias = Column | Literal | Negative | Absolute | Sum
-Expression: TypeAlias = Value | Comparison | IsNull | Not | And | Or
+Expression: TypeAlias = Value | Comparison | In | IsNull | Not | And | Or
 
 
 def conjunction(*parts: Expression) -> Expression:
@@ -230,6 +249,21 @@ def compared(left: Value, operator: Operator, right: Value) -> Expression:
     return Comparison(operator, left, right)
 
 
+def among(tested: Value, choices: tuple[Value, ...]) -> Expression:
+    """`tested IN (choices)`; one choice is a plain comparison."""
+    return In(tested, choices) if len(choices) > 1 else compared(tested, "=", choices[0])
+
+
+def _beside(expression: Expression, others: tuple[Value, ...]) -> Expression:
+    match expression:
+        case Comparison():
+            return replace(expression, beside=others)
+        case Or(parts):
+            return Or(tuple(_beside(part, others) for part in parts))
+        case _:
+            return expression
+
+
 def columns(expression: Expression) -> Iterator[Column]:
     """Every column mentioned, in the order written, with repeats."""
     match expression:
@@ -240,24 +274,12 @@ def columns(expression: Expression) -> Iterator[Column]:
         case Sum(_, left, right) | Comparison(_, left, right):
             yield from columns(left)
             yield from columns(right)
+        case In(tested, choices):
+            for value in (tested, *choices):
+                yield from columns(value)
         case And(parts) | Or(parts):
             for part in parts:
                 yield from columns(part)
-
-
-def literals(expression: Expression) -> Iterator[Literal]:
-    """Every literal, in the order written."""
-    match expression:
-        case Literal():
-            yield expression
-        case Negative(operand) | Absolute(operand) | IsNull(operand) | Not(operand):
-            yield from literals(operand)
-        case Sum(_, left, right) | Comparison(_, left, right):
-            yield from literals(left)
-            yield from literals(right)
-        case And(parts) | Or(parts):
-            for part in parts:
-                yield from literals(part)
 
 
 def number(value: object) -> Literal:

@@ -5,6 +5,7 @@
     float with float                     float (32 bits stay 32 bits)
     float or double with anything else   double, each operand rounded first
     date with timestamp                  timestamp: midnight in the session's time zone
+    date + or - interval                 date when the interval is of whole days by its unit, else timestamp, as above
     timestamp_ntz with timestamp         timestamp: local time in the session's time zone
     string with number or date           refused: Spark would parse each string while joining, and raise at a bad one
 
@@ -166,9 +167,7 @@ def sum_kind(left: Kind, operator: str, right: Kind) -> Kind | str:
         case ("date", "date") if operator == "-":
             return DAYS
         case ("date", "interval") | ("interval", "date") if operator == "+" or left.family == "date":
-            if (right if left.family == "date" else left).days:
-                return DATE
-            return "a date takes whole days; write INTERVAL '1' DAY, or give the column as a timestamp"
+            return DATE if (right if left.family == "date" else left).days else TIMESTAMP
         case ("timestamp" | "timestamp_ntz", "interval"):
             return left
         case ("interval", "timestamp" | "timestamp_ntz") if operator == "+":

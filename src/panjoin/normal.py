@@ -17,7 +17,7 @@ written. Invariant: equalities AND band AND residual is the condition.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from itertools import product
@@ -29,13 +29,16 @@ from panjoin.expression import (
     Column,
     Comparison,
     Expression,
+    In,
     Literal,
     Negative,
+    Not,
     Operator,
     Or,
     Sum,
     Value,
     conjunction,
+    negation,
 )
 
 #: A union of more intervals than this is not indexed: each is one probe.
@@ -106,12 +109,6 @@ class Band:
             return 2
         return 0 if all(part.low is not None and part.high is not None for part in self.intervals) else 1
 
-    @property
-    def expression(self) -> Expression:
-        """The band as written comparisons."""
-        terms = tuple(conjunction(*part.comparisons) for part in self.intervals)
-        return terms[0] if len(terms) == 1 else Or(terms)
-
     def __str__(self) -> str:
         unit = " microseconds" if self.unit == "interval" else ""
         spans = " or ".join(map(str, self.intervals))
@@ -171,6 +168,10 @@ def band_of(expression: Expression) -> Band | None:
             return _combined(parts, _intersection)
         case Or(parts):
             return _combined(parts, _union)
+        case In():
+            return band_of(expression.expanded)
+        case Not(In() as listed):
+            return band_of(negation(listed.expanded))
         case _:
             return None
 
@@ -219,8 +220,8 @@ def _rays(comparison: Comparison, operator: Operator, offset: Fraction, sign: in
         case _:  # != is < or >, because the order is total; as written, < on a negated left column is > on its offset
             ordered: tuple[Operator, Operator] = ("<", ">") if sign > 0 else (">", "<")
             below, above = ordered
-            yield Interval(None, End(offset, False), (Comparison(below, comparison.left, comparison.right),))
-            yield Interval(End(offset, False), None, (Comparison(above, comparison.left, comparison.right),))
+            yield Interval(None, End(offset, False), (replace(comparison, operator=below),))
+            yield Interval(End(offset, False), None, (replace(comparison, operator=above),))
 
 
 def _terms(value: Value, sign: int) -> Iterator[tuple[Value, int]]:

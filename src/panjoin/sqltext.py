@@ -30,6 +30,7 @@ from panjoin.expression import (
     LiteralKind,
     Operator,
     Value,
+    among,
     compared,
     conjunction,
     disjunction,
@@ -154,8 +155,7 @@ def _among(node: Any) -> Expression:
     choices = node.args.get("expressions")
     if not choices or node.args.get("query") or node.args.get("unnest"):
         raise _refused(node, "IN takes a list of values here")
-    tested = _value(node.this)
-    return disjunction(*(compared(tested, "=", _value(choice)) for choice in choices))
+    return among(_value(node.this), tuple(_value(choice) for choice in choices))
 
 
 def _is(node: Any) -> Expression:

@@ -93,7 +93,7 @@ def _sum(value: Sum, left: Typed, right: Typed, scope: Scope) -> Typed:
     kind = sum_kind(left.kind, value.operator, right.kind)
     if isinstance(kind, str):
         raise ConditionError(f"cannot compute {str(value)!r}: {kind}")
-    _refuse_moving_zone(value, left, right, scope)
+    _refuse_moving_zone(value, left, right, kind, scope)
     if kind.floating:
         one, other = converted(left, kind, scope), converted(right, kind, scope)
         function = python.add if value.operator == "+" else python.sub
@@ -110,6 +110,9 @@ def _addends(left: Typed, right: Typed, kind: Kind, scope: Scope) -> tuple[Typed
     """Both operands of an exact sum in one unit."""
     if kind == DATE:
         return _in_days(left), _in_days(right)
+    if kind == TIMESTAMP and "date" in (left.kind.family, right.kind.family):  # INTERVAL '24' HOUR is no whole day
+        one, other = (converted(each, kind, scope) if each.kind == DATE else each for each in (left, right))
+        return one, other
     families = {left.kind.family, right.kind.family}
     if kind.family == "interval" and families not in ({"interval"}, {"date"}):
         meeting = common_kind(left.kind, right.kind)  # a difference of times
@@ -137,10 +140,17 @@ def at_scale(typed: Typed, scale: int) -> Typed:
     return Typed(typed.kind._replace(scale=scale), lambda environment: times(typed.run(environment), factor))
 
 
-def _refuse_moving_zone(value: Sum, left: Typed, right: Typed, scope: Scope) -> None:
+def _refuse_moving_zone(value: Sum, left: Typed, right: Typed, kind: Kind, scope: Scope) -> None:
     """Where clocks change, Spark's timestamp differences and whole days follow local time, not elapsed time."""
     families = (left.kind.family, right.kind.family)
-    if scope.zone.fixed or "timestamp" not in families:
+    if scope.zone.fixed:
+        return
+    if "date" in families and kind == TIMESTAMP:
+        raise ConditionError(
+            f"{str(value)!r} counts from local midnight of {scope.zone.name}, where clocks change; set "
+            "spark.sql.session.timeZone to UTC, or add whole days to a date, such as INTERVAL '1' DAY"
+        )
+    if "timestamp" not in families:
         return
     literal = value.right if isinstance(value.right, Literal) else value.left
     short = isinstance(literal, Literal) and abs(int(literal.value or 0)) < MICROS_PER_DAY

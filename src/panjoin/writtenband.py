@@ -26,11 +26,11 @@ import numpy as np
 
 from panjoin.binding import BoundCondition
 from panjoin.columns import Array
-from panjoin.evaluate import RunTruth
+from panjoin.evaluate import RunTruth, meeting_kind
 from panjoin.expression import Column, Comparison, Operator, Side
 from panjoin.keycodec import KeyCodec
 from panjoin.keysearch import first_true
-from panjoin.kinds import Kind, common_kind
+from panjoin.kinds import Kind
 from panjoin.normal import Band, Interval, band_of
 from panjoin.typed import Run, Scope, compile_value, converted
 from panjoin.vectors import Vector, doubles, span_of, vector_of
@@ -212,7 +212,7 @@ def _directly(comparison: Comparison, scope: Scope) -> Iterator[tuple[Side, _Dir
     for column, operator, value in operands:
         if isinstance(column, Column):
             kind, typed = scope.kinds[column], compile_value(value, scope)
-            if common_kind(kind, typed.kind) == kind:
+            if meeting_kind(comparison, scope) == kind:
                 yield column.side, _Direct(operator, converted(typed, kind, scope).run)
 
 

@@ -16,7 +16,7 @@ from panjoin.bounds import JoinKeys
 from panjoin.errors import ConditionError, DataError
 from panjoin.predicate import band, equal, parse
 from panjoin.vectors import doubles
-from tests.predicate.agreement import assert_keys_agree
+from tests.predicate.agreement import assert_keys_agree, candidates
 
 HOUR = dt.timedelta(hours=1)
 
@@ -94,7 +94,7 @@ TYPES = schema(
         ("left.d = right.i", "cannot compare a date with a integer"),
         ("left.t + 5 > right.t", "cannot compute 'left.t + 5': Spark has no timestamp + integer; give the offset as an interval"),
         ("left.t - right.t < 5", "cannot compare a interval with a integer"),
-        ("left.d + INTERVAL 5 HOURS > right.d", "a date takes whole days; write INTERVAL '1' DAY"),
+        ("(left.d + INTERVAL 5 HOURS) - 1 > right.d", "Spark has no timestamp - integer; give the offset as an interval"),
         ("left.d + right.l > right.d", "INT days to a date, not BIGINT"),
         ("left.s + 1 < right.i", "Spark has no string + integer"),
         ("-left.s < right.i", "cannot take '-left.s' of a string"),
@@ -166,6 +166,28 @@ def test_a_constant_part_holds_for_every_row_or_for_none():
     assert full("left.x = right.x AND 1 = 0", table, table) == [False, False]
     bound = parse("left.x = right.x AND NULL").bind(table.schema, table.schema)
     assert bound.residual(table, table).tolist() == [False, False]
+
+
+def test_in_brings_all_its_values_to_one_type_and_between_types_each_bound_apart():
+    left = pa.table({"x": pa.array([2**53 + 1], pa.int64())})
+    right = pa.table({"x": pa.array([2**53], pa.int64()), "f": [0.5]})
+    for choices, wanted in (("right.x, right.x - 9", False), ("right.x, right.f", True), ("right.x, 0.5D", True)):
+        assert full(f"left.x IN ({choices})", left, right) == [wanted], choices
+        assert full(f"left.x NOT IN ({choices})", left, right) == [not wanted], choices
+    assert full("left.x = right.x OR left.x = right.f", left, right) == [False]
+    assert full("left.x BETWEEN right.f AND right.x", left, right) == [False]
+    assert full("left.x BETWEEN right.x AND right.f + 1e300", left, right) == [True]
+    for on in (
+        "left.x IN (right.x, 0.5D)",
+        "left.x NOT IN (right.x, right.x - 9D)",
+        "left.x NOT IN (right.x, right.f)",
+    ):
+        assert_keys_agree(on, left, right)
+
+
+def test_values_of_in_that_have_no_type_together_are_refused():
+    with pytest.raises(ConditionError, match=r"cannot compare a integer with a date in 'left.i = right.i'"):
+        parse("left.i IN (right.i, right.d)").bind(TYPES, TYPES)
 
 
 def test_sums_past_64_bits_are_computed_in_longer_numbers():
@@ -254,6 +276,31 @@ def test_a_date_beside_a_timestamp_is_midnight_in_the_session_zone(zone, midnigh
         assert low[0] == keys.encode("right", right)[0][0]
 
 
+@pytest.mark.parametrize(("zone", "midnight"), [("UTC", 0), ("+02:00", -2), ("-0530", 5.5)])
+def test_a_date_with_hours_added_is_a_timestamp_that_counts_from_midnight_in_the_session_zone(zone, midnight):
+    days = pa.table({"d": pa.array([dt.date(2024, 3, 31)], pa.date32())})
+    start = INSTANTS["t"][0].as_py() + midnight * HOUR
+    moments = pa.table(
+        {
+            "t": pa.array([start + 24 * HOUR], pa.timestamp("us", "UTC")),
+            "n": pa.array([dt.datetime(2024, 4, 1)], pa.timestamp("us")),
+            "d": pa.array([dt.date(2024, 4, 1)], pa.date32()),
+        }
+    )
+    for column in moments.column_names:
+        for on, wanted in (
+            (f"left.d + INTERVAL 24 HOURS = right.{column}", True),
+            (f"left.d + INTERVAL '1 day 0 seconds' < right.{column}", False),
+            (f"left.d >= right.{column} - INTERVAL '23:59:59.999999' HOUR TO SECOND", False),
+        ):
+            bound = parse(on).bind(days.schema, moments.schema, timezone=zone)
+            assert bound.full(days, moments).tolist() == [wanted], on
+            keys = JoinKeys(bound)
+            assert keys.exact
+            assert candidates(keys, "left", days, moments).tolist() == [[wanted]], on
+            assert candidates(keys, "right", moments, days).tolist() == [[wanted]], on
+
+
 @pytest.mark.parametrize(
     "on",
     [
@@ -262,6 +309,9 @@ def test_a_date_beside_a_timestamp_is_midnight_in_the_session_zone(zone, midnigh
         "left.t < right.t - INTERVAL '24' HOURS",
         "left.t = right.d",
         "left.t = right.n",
+        "left.d + INTERVAL 1 HOUR < right.d",
+        "left.d - INTERVAL '24' HOURS < right.t",
+        "left.n > right.w + right.d",
     ],
 )
 def test_where_clocks_change_conditions_on_local_time_are_refused(on):
@@ -274,6 +324,12 @@ def test_where_clocks_change_offsets_below_a_day_are_elapsed_time():
     assert full("left.t <= right.t + INTERVAL 2 HOURS", left, INSTANTS, timezone="Europe/Berlin") == [True]
     assert full("left.t < right.t + INTERVAL 2 HOURS", left, INSTANTS, timezone="Europe/Berlin") == [False]
     assert full("left.t = right.t", left, left, timezone="America/New_York") == [True]
+
+
+def test_where_clocks_change_whole_days_on_dates_are_calendar_days():
+    left, right = (pa.table({"d": pa.array([dt.date(2024, 3, day)], pa.date32())}) for day in (31, 30))
+    assert full("left.d = right.d + INTERVAL 1 DAY", left, right, timezone="Europe/Berlin") == [True]
+    assert full("left.d - right.d = INTERVAL 24 HOURS", left, right, timezone="Europe/Berlin") == [True]
 
 
 def test_a_zone_that_is_not_known_is_named():

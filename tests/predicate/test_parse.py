@@ -59,7 +59,14 @@ def test_text_and_objects_give_the_same_condition(text, objects):
     assert hash(parse(text)) == hash(objects)
 
 
-@pytest.mark.parametrize("text", ["left.k = right.k", "left.x + 0.5 < right.`a b` AND (left.s = 'it\\'s' OR left.b)"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "left.k = right.k",
+        "left.x + 0.5 < right.`a b` AND (left.s = 'it\\'s' OR left.b)",
+        "left.x IN (right.x - 1, 0.5D, NULL) AND NOT (left.x IN (1, right.y))",
+    ],
+)
 def test_the_text_of_a_condition_reads_back_as_the_same_condition(text):
     assert parse(str(parse(text))) == parse(text)
 
@@ -92,6 +99,8 @@ def offsets(text):
         ("left.x NOT BETWEEN right.x - 5 AND right.x", [(None, (-5, False)), ((0, False), None)]),
         ("left.x - right.x BETWEEN 1 AND 2 OR left.x - right.x BETWEEN -2 AND -1", [((-2, True), (-1, True)), ((1, True), (2, True))]),
         ("left.x - right.x <= 0.1", [(None, (Fraction(1, 10), True))]),
+        ("left.x IN (right.x + 3, right.x - 1, right.x)", [((-1, True), (-1, True)), ((0, True), (0, True)), ((3, True), (3, True))]),
+        ("left.x IN (right.x, 3)", None),
         ("left.t - right.t <= INTERVAL 1 MINUTE", [(None, (60_000_000, True))]),
         ("left.x + right.x > 3", None),
         ("left.x - left.y > right.x", None),
