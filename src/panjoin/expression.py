@@ -68,7 +68,8 @@ class Literal:
         if self.kind == "string":
             return "'" + str(self.value).replace("\\", "\\\\").replace("'", "\\'") + "'"
         if self.kind == "decimal":
-            return f"{self.value:f}"
+            text = f"{self.value:f}"
+            return text if "." in text else f"{text}BD"
         if self.kind in ("double", "float"):
             return f"{self.value!r}{'D' if self.kind == 'double' else 'F'}"
         if self.kind == "null":

@@ -38,6 +38,7 @@ from panjoin.expression import (
     negation,
     total,
 )
+from panjoin.kinds import DECIMAL_DIGITS, kind_of_literal
 
 _COMPARISONS: dict[type[Any], Operator] = {
     exp.EQ: "=",
@@ -81,6 +82,7 @@ _SUFFIXES: dict[str, LiteralKind] = {
     "DECIMAL": "decimal",
 }
 #: Spark reads a number with an exponent as DOUBLE, one with a point as DECIMAL, any other as a whole number.
+_DIGITS = re.compile(r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _PIECE = re.compile(r"\s*([+-]?\s*\d+(?:\.\d+)?|[+-]?\.\d+)\s*([A-Za-z]+)")
 
 
@@ -216,24 +218,31 @@ def _literal(node: Any) -> Value:
 
 def _decimal(node: Any, text: str) -> Literal:
     value = Decimal(text)
-    if max(len(value.as_tuple().digits), -int(value.as_tuple().exponent)) > 38:
-        raise _refused(node, "a DECIMAL holds 38 digits at most")
+    digits, exponent = len(value.as_tuple().digits), int(value.as_tuple().exponent)
+    if max(digits + max(exponent, 0), -exponent) > DECIMAL_DIGITS:
+        raise _refused(node, f"a DECIMAL holds {DECIMAL_DIGITS} digits at most")
     return Literal(value, "decimal")
 
 
 def _suffixed(node: Any) -> Value:
-    """5L, 1.5D, 1.5BD: sqlglot gives them as casts of a literal."""
+    """5L, 1.5D, 1.5BD: sqlglot gives them as casts of a literal, 1.5BD as one of '1.5' to DECIMAL(2, 1)."""
     number, kind = node.this, _SUFFIXES.get(node.to.this.name)
-    if not isinstance(number, exp.Literal) or number.is_string or kind is None:
+    if not isinstance(number, exp.Literal) or (number.is_string and kind != "decimal") or kind is None:
         raise _refused(node, "casts are not; compute the cast as a column beforehand")
     text = str(number.this)
     if kind == "int" and text.isdigit():
         return Literal(int(text), "int")
-    if kind == "decimal" and not node.to.expressions:
+    if kind == "decimal" and _DIGITS.fullmatch(text) and node.to.expressions == _shape_of(text):
         return _decimal(node, text)
     if kind in ("double", "float"):
         return _finite(node, Literal(float(text), kind))
     raise _refused(node, "casts are not; compute the cast as a column beforehand")
+
+
+def _shape_of(text: str) -> list[Any]:
+    """The precision and scale that sqlglot, like Spark, reads off a decimal literal."""
+    kind = kind_of_literal(Literal(Decimal(text), "decimal"))
+    return [exp.DataTypeParam(this=exp.Literal.number(part)) for part in (kind.digits, kind.scale)]
 
 
 def _finite(node: Any, literal: Literal) -> Literal:

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import operator as python
 from collections.abc import Callable, Mapping
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,7 +70,9 @@ def _constant(literal: Literal) -> Typed:
     kind = kind_of_literal(literal)
     vector = Vector(literal.value)
     if kind.exact:
-        number = int(literal.value.scaleb(kind.scale)) if literal.kind == "decimal" else literal.value  # type: ignore[union-attr]
+        number = literal.value
+        if isinstance(number, Decimal):  # scaleb rounds to 28 digits
+            number = int(Fraction(number) * 10**kind.scale)
         assert isinstance(number, int)
         held = np.array(number, np.int64 if INT64[0] <= number <= INT64[1] else object)
         vector = Vector(held, None, (number, number))

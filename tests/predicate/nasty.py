@@ -159,6 +159,9 @@ TOGETHER = (
     "left.f32 = right.f32 AND left.f32 > 0.1",
     "left.f32 - 0.1F < right.f32",
     "left.f32 > right.f64 + 0.1F",
+    "left.i64 <= right.i64 + 1.5BD",
+    "left.d9 - right.d18 < 1e2BD",
+    "left.d38 < 12345678901234567890123456789.01234 AND right.i8 = 0",
 )
 
 

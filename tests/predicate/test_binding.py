@@ -337,6 +337,13 @@ def test_a_zone_that_is_not_known_is_named():
         parse("left.x = right.x").bind(INTS, INTS, timezone="Mars/Olympus")
 
 
+def test_decimal_literals_keep_all_of_their_38_digits():
+    long, cut = "12345678901234567890123456789012345.678", "12345678901234567890123456789012345.67"
+    table = pa.table({"x": pa.array([Decimal(long), Decimal(cut)], pa.decimal128(38, 3))})
+    for literal in (long, f"{long}BD"):
+        assert full(f"left.x = {literal} AND right.x = right.x", table, table) == [True, False]
+
+
 def test_decimal_offsets_on_whole_numbers_are_exact():
     left, right = pa.table({"x": [2**62]}), pa.table({"x": [2**62 - 1]})
     assert full("left.x - right.x <= 0.9", left, right) == [False]

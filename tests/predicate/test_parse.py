@@ -65,6 +65,7 @@ def test_text_and_objects_give_the_same_condition(text, objects):
         "left.k = right.k",
         "left.x + 0.5 < right.`a b` AND (left.s = 'it\\'s' OR left.b)",
         "left.x IN (right.x - 1, 0.5D, NULL) AND NOT (left.x IN (1, right.y))",
+        "left.x < right.x + 3BD AND left.x > right.x - 1e2BD AND left.y - right.y < 1.50BD",
     ],
 )
 def test_the_text_of_a_condition_reads_back_as_the_same_condition(text):
@@ -203,6 +204,8 @@ def test_interval_literals_are_read_as_spark_reads_them(interval, micros):
         ("left.x * 2 = right.x", "'left.x * 2'", "compute anything else as a column"),
         ("left.s LIKE right.s", "'left.s LIKE right.s'", "compute anything else"),
         ("substr(left.s, 1) = right.s", "left.s, 1", "compute anything else"),
+        ("left.x < right.x + CAST(1.5 AS DECIMAL)", "'CAST(1.5 AS DECIMAL)'", "compute the cast as a column"),
+        ("left.x < right.x + 1e40BD", "1e40", "38 digits"),
         ("cast(left.x AS INT) = right.x", "'CAST(left.x AS INT)'", "compute the cast as a column"),
         ("left.x < right.x < 3", "'left.x < right.x'", "AND, OR and NOT"),
         ("left.x = (SELECT 1)", "'(SELECT 1)'", "only columns"),
