@@ -37,6 +37,7 @@ WINDOWS = [
     Window(Count(5), Time(3), TS, lateness=2),
     Window(Time(3), Count(5), TS, lateness=2),
 ]
+AGGREGATES = ["count", "count(k) as n", "sum(k)", "min(k)", "max(k)"]
 INDEXES = ["bi-sort", "rap-table", "wib-tree", "scan", "auto"]
 
 
@@ -51,8 +52,14 @@ class JoinMachine(RuleBasedStateMachine):
         subwindow=st.sampled_from([1, 2, 4, None]),
         workers=st.sampled_from([1, 2, 3]),
         batch_size=st.sampled_from([None, None, 3]),
+        emit=st.sampled_from(["rows", "rows", "rows", "counts", "ranges", "aggregates"]),
     )
-    def begin(self, condition, window, how, index, subwindow, workers, batch_size):
+    def begin(self, condition, window, how, index, subwindow, workers, batch_size, emit):
+        if emit != "rows":
+            how = "inner"
+        if emit == "ranges":  # records are resolved as they come, so nothing may be collected
+            index, batch_size = "bi-sort", None
+        self.emit, self.told = emit, {}
         self.asked = Question(SCHEMA.empty_table(), SCHEMA.empty_table(), (), condition, window, how)
         self.batch_size = batch_size
         self.join = StreamJoin(
@@ -63,6 +70,7 @@ class JoinMachine(RuleBasedStateMachine):
             subwindow=subwindow,
             workers=workers,
             batch_size=batch_size,
+            emit=AGGREGATES if emit == "aggregates" else emit,
             schemas=(SCHEMA, SCHEMA),
         )
         self.collected = {"left": [], "right": []}
@@ -182,16 +190,36 @@ class JoinMachine(RuleBasedStateMachine):
             self.process(side)
 
     def take(self, result):
+        self.late += result.late.num_rows
+        if self.emit == "ranges":
+            left, right = self.join.resolve(result.ranges())
+            self.answer += Counter(zip(left.tolist(), right.tolist(), strict=True))
+            return
+        if self.emit != "rows":
+            for row in result.to_arrow().to_pylist():
+                key = (row.pop("side"), row.pop("id"))
+                assert key not in self.told, "a tuple is answered once"
+                self.told[key] = tuple(row.values())
+            return
         assert result.count == sum(numbers_of(result).values()) == result.to_arrow().num_rows
         self.answer += numbers_of(result)
-        self.late += result.late.num_rows
 
     # ---- after every step ----
 
     @invariant()
     def everything_due_has_been_handed_out_once(self):
-        if hasattr(self, "join"):
+        if not hasattr(self, "join"):
+            return
+        if self.emit in ("rows", "ranges"):
             assert self.answer == self.expected(), self.question()
+        elif self.emit == "counts":
+            counts = nested.counts(self.question(), self.in_force)
+            assert self.told == {key: (count,) for key, count in counts.items()}, self.question()
+        else:
+            folded = nested.aggregates(self.question(), {"left": "k", "right": "k"}, self.in_force)
+            assert self.told == {
+                key: (one.matches, one.count, one.sum, one.min, one.max) for key, one in folded.items()
+            }, self.question()
 
     @invariant()
     def late_tuples_are_counted(self):

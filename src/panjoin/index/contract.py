@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any, ClassVar
@@ -51,7 +52,7 @@ class Probe(ABC):
     def __init__(self, counts: Array) -> None:
         self.counts = counts
 
-    @property
+    @cached_property
     def total(self) -> int:
         """Number of pairs."""
         return int(self.counts.sum(dtype=np.int64))

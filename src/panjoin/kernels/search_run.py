@@ -23,8 +23,9 @@ np.searchsorted called twice, at batches of 32K, 256K, 1M, 8M:
     prefetch     42     60   62    69     55 at 32K with P = 128K; int64: 17, and 31 with P = 256K
     merge        15     29  122   232
 
-Where ranges are narrow, the upper bounds of a dense batch are looked for beside the lower ones, without a cursor: 14 ms
-instead of 18 for 8M in 32M keys, so both bounds, ranges and counts take 48 instead of 50 ms, and 60 instead of 75 in 64M.
+Where ranges are narrow, the upper bounds of a dense batch are looked for beside the lower ones, without a cursor: 14
+instead of 18 ms for 8M in 32M keys; both bounds, ranges and counts take 48 instead of 50 ms, and 60 instead of 75 in
+64M keys.
 
 Lost, at 32K: the same without prefetch 16; binary search inside the partition, prefetched step by step, 19; one more
 index array of every 16th key 33 (one more miss); pieces of 32 keys 39 (int64: 20); blocks of 64 probing tuples 43,
