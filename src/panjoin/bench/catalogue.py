@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from fnmatch import fnmatchcase
 
-from panjoin.bench import engine, index_figures
+from panjoin.bench import engine, index_figures, systems
 from panjoin.bench.experiment import Experiment
 from panjoin.errors import ParameterError
 from panjoin.suggest import choices
 
-EXPERIMENTS: tuple[Experiment, ...] = (*engine.EXPERIMENTS, *index_figures.EXPERIMENTS)
+EXPERIMENTS: tuple[Experiment, ...] = (*engine.EXPERIMENTS, *systems.EXPERIMENTS, *index_figures.EXPERIMENTS)
 
 
 def chosen(names: list[str]) -> list[Experiment]:
