@@ -64,3 +64,10 @@ class Watermark:
 
     def _idle(self, side: Side, now: float) -> bool:
         return self._idle_timeout is not None and now - self._heard[side] >= self._idle_timeout
+
+
+class GivenWatermark(Watermark):
+    """One that somebody else keeps (Spark, for all its operators): event times seen here do not move it."""
+
+    def observe(self, side: Side, times: Array, now: float) -> None:
+        """Nothing: `advance` alone moves it."""

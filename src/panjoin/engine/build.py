@@ -34,14 +34,19 @@ LEFT_ONLY = ("left_semi", "left_anti")
 def build(condition: Condition, window: Window, left: pa.Schema, right: pa.Schema, options: Options) -> Join:
     """A join over these schemas; raises what is wrong with the condition, the window or the options."""
     spec = specify(condition, window, left, right, options)
-    advisor = Advisor(options.index if not spec.keys.scans else "scan", partitions=options.partitions)
     workers = options.workers or os.cpu_count() or 1
-    size = options.subwindow or Extent()
-    manager = Manager(spec, advisor, workers=workers, subwindow=size.tuples, span=size.micros)
     watermark = Watermark(
         lateness=window.lateness or 0, idle_timeout=seconds(options.idle_timeout), max_advance=options.max_advance
     )
-    return Join(spec, manager, Crew(workers, spec), watermark, advisor)
+    return assemble(spec, options, Crew(workers, spec), workers, watermark)
+
+
+def assemble(spec: JoinSpec, options: Options, crew: Crew, workers: int, watermark: Watermark) -> Join:
+    """A join of `workers` workers, of which `crew` has those that are here."""
+    advisor = Advisor(options.index if not spec.keys.scans else "scan", partitions=options.partitions)
+    size = options.subwindow or Extent()
+    manager = Manager(spec, advisor, workers=workers, subwindow=size.tuples, span=size.micros)
+    return Join(spec, manager, crew, watermark, advisor)
 
 
 def specify(condition: Condition, window: Window, left: pa.Schema, right: pa.Schema, options: Options) -> JoinSpec:

@@ -1,5 +1,8 @@
 """The workers on threads: sends commands, waits for feedback (paper, Steps 3 to 5, in one process).
 
+    Crew       all workers of the join, here
+    LoneCrew   one of them; the others sit elsewhere, each beside a replica of the manager that gives the same commands
+
 Kernels release the GIL, so workers run side by side. A worker is only ever used by one thread at a time. Small
 batches run on the calling thread: handing a job to another thread and back costs about 50 us, as much as probing
 thousands of tuples.
@@ -47,3 +50,16 @@ class Crew:
         """Let the threads go."""
         if self._threads is not None:
             self._threads.shutdown(wait=True)
+
+
+class LoneCrew(Crew):
+    """One worker of a join whose other workers are in other processes: their commands are theirs to execute."""
+
+    def __init__(self, number: int, spec: JoinSpec) -> None:
+        self.worker = Worker(number, spec)
+        self.workers, self._threads = [self.worker], None
+
+    def send(self, commands: Sequence[Command], parts: Sequence[Part] = ()) -> list[Feedback]:
+        """The worker executes its own commands, in order."""
+        own = [command for command in commands if command.worker == self.worker.number]
+        return [self.worker.execute(own, parts)] if own else []

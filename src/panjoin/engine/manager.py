@@ -16,7 +16,7 @@ Invariant: at most one subwindow of each stream is unsealed, the newest.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -264,6 +264,23 @@ class Manager:
             )
             for worker in sorted(owners)
         ]
+
+    # ---- the books, for a replica that takes over ----
+
+    def books(self) -> dict[str, Any]:
+        """All that the commands for the next batch depend on, as JSON can hold it."""
+        return {
+            "windows": {side: [asdict(info) for info in infos] for side, infos in self.windows.items()},
+            "counts": dict(self.counts),
+            "next_number": dict(self._next_number),
+            "last_size": dict(self._last_size),
+        }
+
+    def restore(self, books: Mapping[str, Any]) -> None:
+        """Go on from there."""
+        self.windows = {side: [SubwindowInfo(**info) for info in infos] for side, infos in books["windows"].items()}
+        self.counts = dict(books["counts"])
+        self._next_number, self._last_size = dict(books["next_number"]), dict(books["last_size"])
 
     # ---- feedback ----
 

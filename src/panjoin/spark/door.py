@@ -1,0 +1,120 @@
+"""What is refused before a query starts, each with its remedy.
+
+Looks at schemas and settings; runs nothing and changes nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from panjoin.engine.build import refuse_missing
+from panjoin.errors import ParameterError
+from panjoin.expression import Side
+from panjoin.options import Options
+from panjoin.predicate import Condition
+from panjoin.spark.plan import SIDES
+from panjoin.window import Window
+
+OLDEST = (4, 3)
+PROVIDER_KEY = "spark.sql.streaming.stateStore.providerClass"
+ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+PARTITIONS_KEY = "spark.sql.shuffle.partitions"
+_DELAY = "spark.watermarkDelayMs"  #: Spark's mark in the metadata of a column with a watermark
+#: Workers where Spark does not say how many cores there are (Spark Connect).
+_CORES_UNKNOWN = 4
+
+
+def refuse_sides(left: Any, right: Any) -> None:
+    """Refuse what is no DataFrame, and one streaming side beside a static one."""
+    for side, frame in zip(SIDES, (left, right), strict=True):
+        if not (isinstance(frame, DataFrame) or hasattr(frame, "isStreaming")):
+            raise ParameterError(f"{side} must be a Spark DataFrame, not a {type(frame).__qualname__}")
+    if left.isStreaming != right.isStreaming:
+        static = SIDES[int(left.isStreaming)]
+        raise ParameterError(
+            f"the {static} side is static and the other one streams; read both as streams "
+            f"(spark.readStream), or both as tables (spark.read)"
+        )
+
+
+def refuse_session(spark: SparkSession, streaming: bool) -> None:
+    """Refuse a Spark that is too old, and a state store other than RocksDB."""
+    version = tuple(int(part) for part in spark.version.split(".")[:2])
+    if version < OLDEST:
+        raise ParameterError(f"panjoin needs Spark 4.3 or newer, this session runs {spark.version}; upgrade pyspark")
+    provider = spark.conf.get(PROVIDER_KEY, "") or ""
+    if streaming and not provider.endswith(".RocksDBStateStoreProvider"):
+        raise ParameterError(
+            f"the state store is {provider.rpartition('.')[2] or 'unknown'}, but transformWithState needs RocksDB; "
+            f"use panjoin.spark.session(), or set {PROVIDER_KEY} to {ROCKSDB}"
+        )
+
+
+def refuse_columns(condition: Condition, window: Window, left: DataFrame, right: DataFrame) -> None:
+    """Refuse a missing column; for streams that are joined by time, a missing watermark."""
+    for side, frame in zip(SIDES, (left, right), strict=True):
+        refuse_missing(condition, window, side, frame.schema)
+        if window.on is not None and frame.isStreaming:
+            _refuse_without_watermark(side, frame, window.on[SIDES.index(side)])
+
+
+def _refuse_without_watermark(side: Side, frame: DataFrame, column: str) -> None:
+    marked = [field.name for field in frame.schema.fields if _DELAY in field.metadata]
+    if column not in marked:
+        there = f"; its watermark is on {marked[0]!r}" if marked else ""
+        raise ParameterError(
+            f"the {side} side has no watermark on {column!r}, the event time of the window, so its tuples would "
+            f"be kept for ever{there}; add .withWatermark({column!r}, '10 minutes') to the {side} DataFrame"
+        )
+
+
+def refuse_window(window: Window, streaming: bool) -> None:
+    """Refuse a lateness of our own."""
+    if window.lateness is not None and streaming:
+        raise ParameterError(
+            "lateness= is for StreamJoin; in Spark the DataFrames' withWatermark says how late a tuple may come: "
+            "leave lateness out of the window"
+        )
+
+
+def settled_workers(options: Options, spark: SparkSession) -> int:
+    """The number of workers; refused when the join's result cannot be made by so many, or there is no room for them."""
+    one = _needs_one(options)
+    if one is not None:
+        if (options.workers or 1) != 1:
+            raise ParameterError(
+                f"{one} needs what all workers have found of a tuple, and they do not tell each other yet; "
+                f"use workers=1 instead of {options.workers}"
+            )
+        return 1
+    partitions = int(spark.conf.get(PARTITIONS_KEY) or 1)
+    if options.workers is None:
+        return max(1, min(partitions, _cores(spark)))
+    if options.workers > partitions:
+        raise ParameterError(
+            f"{options.workers} workers need as many shuffle partitions, and {PARTITIONS_KEY} is {partitions}; "
+            f"set it to at least {options.workers} before the first start of the query, or use workers={partitions}"
+        )
+    return options.workers
+
+
+def _needs_one(options: Options) -> str | None:
+    if options.how != "inner":
+        return f"how={options.how!r}"
+    return None if options.emit == "rows" else f"emit={options.emit!r}"
+
+
+def refuse_form(options: Options) -> None:
+    """Refuse range records: nobody outside can resolve them."""
+    if options.emit == "ranges":
+        raise ParameterError(
+            "emit='ranges' names tuples by their place in this process, which a Spark query cannot read; "
+            "use emit='rows', or 'counts', or a list of aggregates"
+        )
+
+
+def _cores(spark: SparkSession) -> int:
+    context = None if "connect" in type(spark).__module__ else spark.sparkContext
+    return _CORES_UNKNOWN if context is None else int(context.defaultParallelism)

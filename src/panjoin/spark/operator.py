@@ -1,0 +1,119 @@
+"""`stream_join`: the join as one call on DataFrames.
+
+    left  ─ select ─ mapInArrow(Packer) ┐
+                                        union ─ explode(workers) ─ groupBy(worker) ┐
+    right ─ select ─ mapInArrow(Packer) ┘                                          │
+           rows <─ mapInArrow(Unpacker) ─ transformWithState (static: applyInArrow) ┘
+
+The user's `withWatermark` stands before `select`: Spark takes the watermark from there, for the whole query, and the
+worker asks for it. The rows of the result carry no watermark of their own: an old tuple of a pair may be behind it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.types import StructField, StructType
+
+from panjoin import index as structures
+from panjoin.engine.build import LEFT_ONLY
+from panjoin.errors import ParameterError
+from panjoin.names import SUFFIXES, joined_schema
+from panjoin.options import Options
+from panjoin.predicate import Condition, parse
+from panjoin.records import refuse_duplicates
+from panjoin.spark import door
+from panjoin.spark.pack import MESSAGE_DDL, Packer, Unpacker
+from panjoin.spark.plan import SIDES, JoinPlan
+from panjoin.spark.processor import JoinProcessor
+from panjoin.spark.static import StaticJoin
+from panjoin.spark.worker_keys import worker_key
+from panjoin.window import Window
+
+_PAYLOAD_DDL = "payload binary"
+
+
+def stream_join(
+    left: DataFrame,
+    right: DataFrame,
+    *,
+    on: str | Condition,
+    window: Window,
+    how: str = "inner",
+    index: str = "auto",
+    workers: int | None = None,
+    emit: Any = "rows",
+    suffixes: tuple[str, str] = SUFFIXES,
+    name: str | None = None,
+    subwindow: Any = None,
+    partitions: int | None = None,
+) -> DataFrame:
+    """The matches of two streaming DataFrames, or of two static ones, as a DataFrame.
+
+    `on` is SQL text over `left` and `right`, or a condition object. `workers` is fixed by the first start of a query;
+    None takes the number of cores, at most that of shuffle partitions. `name` is how messages speak of this join.
+    """
+    door.refuse_sides(left, right)
+    spark, streaming = left.sparkSession, left.isStreaming
+    door.refuse_session(spark, streaming)
+    knobs = {"how": how, "index": index, "workers": workers, "emit": emit, "suffixes": suffixes}
+    options = Options.of({**knobs, "subwindow": subwindow, "partitions": partitions})
+    options.check_index(structures.names())
+    options.check_window(window)
+    door.refuse_form(options)
+    door.refuse_window(window, streaming)
+    condition = parse(on)
+    cased = str(spark.conf.get("spark.sql.caseSensitive", "false")).lower() == "true"
+    for side, frame in zip(SIDES, (left, right), strict=True):
+        refuse_duplicates(frame.columns, side, case_sensitive=cased)
+    door.refuse_columns(condition, window, left, right)
+    options = replace(options, workers=door.settled_workers(options, spark))
+    schemas = arrow_schema(left.schema), arrow_schema(right.schema)
+    plan = JoinPlan.of(condition, window, schemas, options, name or "the join")
+    result = _result_type(plan, left.schema, right.schema, schemas, cased)
+    return _assembled(plan, left, right, result)
+
+
+def arrow_schema(schema: StructType) -> pa.Schema:
+    """Spark's columns as the join sees them: in UTC, whatever the session's time zone is."""
+    return to_arrow_schema(schema, timezone="UTC")
+
+
+def _assembled(plan: JoinPlan, left: DataFrame, right: DataFrame, result: StructType) -> DataFrame:
+    keys = [sf.lit(worker_key(number)).cast("int") for number in range(plan.workers)]
+    messages = _packed(plan, 0, left).unionAll(_packed(plan, 1, right))
+    workers = messages.select(sf.explode(sf.array(*keys)).alias("worker"), "*").groupBy("worker")
+    if not left.isStreaming:
+        return workers.applyInArrow(StaticJoin(plan, arrow_schema(result)).rows, result)
+    timed = "EventTime" if plan.window.timed else "None"
+    payloads = workers.transformWithState(JoinProcessor(plan), _PAYLOAD_DDL, "Append", timed)
+    return payloads.mapInArrow(Unpacker(arrow_schema(result)), result)
+
+
+def _packed(plan: JoinPlan, number: int, frame: DataFrame) -> DataFrame:
+    side, schema = SIDES[number], plan.schemas[number]
+    if len(schema) < len(frame.columns):
+        frame = frame.select(*[sf.col(f"`{name.replace('`', '``')}`") for name in schema.names])
+    return frame.mapInArrow(Packer(side, schema), MESSAGE_DDL)
+
+
+def _result_type(
+    plan: JoinPlan, left: StructType, right: StructType, schemas: tuple[pa.Schema, pa.Schema], cased: bool
+) -> StructType:
+    """Result columns in Spark's own types, which may say more than Arrow's (char, varchar)."""
+    options = plan.options
+    if options.emit != "rows":
+        form = plan.spec().form
+        if form is None:
+            raise ParameterError(f"emit={options.emit!r} has no columns")
+        return from_arrow_schema(form.schema)
+    named = joined_schema(*schemas, options.how, options.suffixes, case_sensitive=cased)
+    fields = left.fields if options.how in LEFT_ONLY else [*left.fields, *right.fields]
+    return StructType(
+        [StructField(new.name, old.dataType, new.nullable) for new, old in zip(named, fields, strict=True)]
+    )

@@ -1,0 +1,122 @@
+"""One worker inside `transformWithState`: messages of a micro-batch in, payloads of result rows out.
+
+    read header ──> windows (kept in this process, or rebuilt) ──> time passes ──> left messages ──> right messages
+                                                                        │               │                │
+    Spark commits state and output, or neither  <── header, timer <── chunks            └── payloads <───┘
+
+Every worker receives every message, orders them alike, and executes its own part of the same commands. A worker without
+messages is called through an event-time timer when the watermark has moved far enough to matter.
+
+Invariant: what is kept in the process equals the state under the stamp that was written last, or is not kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import Row
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+
+from panjoin.chain.batch import LEFT, RIGHT
+from panjoin.errors import DataError
+from panjoin.expression import Side
+from panjoin.spark.pack import Message, in_order, opened, payloads
+from panjoin.spark.plan import SIDES, JoinPlan
+from panjoin.spark.recovery import journaled, rebuilt
+from panjoin.spark.resident import MICROS_PER_MILLI, Resident, Residents
+from panjoin.spark.state import Header, StateOfRecord
+from panjoin.spark.worker_keys import worker_key
+
+#: Spark (4.3) gathers what a key gives into one Arrow column of at most 2 GB.
+MOST_OUTPUT = (1 << 31) - (1 << 20)
+#: Workers whose windows one process keeps: those of two queries on a machine of four cores.
+RESIDENTS_KEPT = 8
+
+RESIDENTS = Residents(RESIDENTS_KEPT)
+
+
+class JoinProcessor(StatefulProcessor):
+    """What Spark calls."""
+
+    def __init__(self, plan: JoinPlan) -> None:
+        self.plan = plan
+        self._numbers = {worker_key(number): number for number in range(plan.workers)}
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Declare the state; Spark calls this on the driver as well."""
+        self._handle = handle
+        self._record = StateOfRecord(handle)
+
+    def handleInputRows(self, key: Any, rows: Iterable[Row], timerValues: Any) -> Iterator[Row]:
+        """The messages of a micro-batch."""
+        messages: dict[Side, list[Message]] = {LEFT: [], RIGHT: []}
+        for message in in_order(Message(row.side, row.partition, row.sequence, row.payload) for row in rows):
+            messages[message.side].append(message)
+        return self._turn(self._numbers[key[0]], timerValues.getCurrentWatermarkInMs(), messages)
+
+    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:  # noqa: ARG002
+        """The watermark has moved."""
+        return self._turn(self._numbers[key[0]], timerValues.getCurrentWatermarkInMs(), {LEFT: [], RIGHT: []})
+
+    def _turn(self, number: int, watermark: int, messages: dict[Side, list[Message]]) -> Iterator[Row]:
+        header = self._record.read() or Header(self.plan.parameters)
+        resident = self._windows(header, number)
+        yield from _limited(self._join(resident, watermark, messages))
+        changes = journaled(resident, header, self._record)
+        header = header.next(**changes, timer=self._timer(resident, header.timer, watermark))
+        self._record.write(header)
+        RESIDENTS.keep(header, resident)
+
+    def _windows(self, header: Header, number: int) -> Resident:
+        if header.version == 0:
+            return Resident(self.plan, number)
+        self.plan.refuse_other(header.parameters)
+        resident = RESIDENTS.take(header, self.plan, number)
+        return rebuilt(self.plan, number, header, self._record) if resident is None else resident
+
+    def _join(self, resident: Resident, watermark: int, messages: dict[Side, list[Message]]) -> Iterator[pa.Buffer]:
+        """Payloads of the result, in the order of processing."""
+        if watermark > 0 and self.plan.window.timed:  # 0 is Spark's word for none yet
+            yield from _packed(resident.pass_time(watermark * MICROS_PER_MILLI))
+        for side in SIDES:
+            batches = (batch for message in messages[side] for batch in opened(message.payload))
+            yield from _packed(resident.receive(side, batches))
+
+    def _timer(self, resident: Resident, registered: int | None, watermark: int) -> int | None:
+        """At most one timer per worker; one that has fired is Spark's to delete."""
+        if not self.plan.window.timed:
+            return None
+        due = resident.due(max(0, watermark))
+        if due != registered:
+            if registered is not None and registered > watermark:
+                self._handle.deleteTimer(registered)
+            if due is not None:
+                self._handle.registerTimer(due)
+        return due
+
+
+def _packed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Buffer]:
+    first = next(batches, None)
+    if first is None:
+        return
+    for _, payload in payloads(_chain(first, batches), first.schema):
+        yield payload
+
+
+def _chain(first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    yield first
+    yield from rest
+
+
+def _limited(found: Iterator[pa.Buffer]) -> Iterator[Row]:
+    size = 0
+    for payload in found:
+        size += payload.size
+        if size > MOST_OUTPUT:
+            raise DataError(
+                f"one micro-batch gives more than {MOST_OUTPUT} bytes of result in one worker, more than Spark takes; "
+                f"let micro-batches bring less (maxFilesPerTrigger, maxOffsetsPerTrigger), or use more workers"
+            )
+        yield Row(payload=payload.to_pybytes())

@@ -1,0 +1,49 @@
+"""Both sides static: the same messages and the same worker, in one batch job and without state.
+
+    messages ── groupBy(worker).applyInArrow ──> rows
+
+All tuples are one micro-batch, the left ones first; then both sides end, and everything unmatched is handed out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from panjoin.spark.pack import Message, in_order, opened
+from panjoin.spark.plan import SIDES, JoinPlan
+from panjoin.spark.resident import Resident
+from panjoin.spark.worker_keys import worker_key
+
+
+@dataclass(frozen=True)
+class StaticJoin:
+    """For `applyInArrow`: all messages of a worker into rows under the names of the result."""
+
+    plan: JoinPlan
+    schema: pa.Schema
+
+    def rows(self, key: tuple[pa.Scalar, ...], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The rows of one worker."""
+        numbers = {worker_key(number): number for number in range(self.plan.workers)}
+        resident = Resident(self.plan, numbers[key[0].as_py()])
+        messages = in_order(
+            Message(side.as_py(), partition.as_py(), sequence.as_py(), payload.as_buffer())
+            for batch in batches
+            for side, partition, sequence, payload in zip(
+                *(batch.column(name) for name in ("side", "partition", "sequence", "payload")), strict=True
+            )
+        )
+        for side in SIDES:
+            for rows in resident.receive(
+                side, (batch for message in messages if message.side == side for batch in opened(message.payload))
+            ):
+                yield self._named(rows)
+            resident.crew.clear()
+        for rows in resident.end():
+            yield self._named(rows)
+
+    def _named(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        return pa.RecordBatch.from_arrays(rows.columns, schema=self.schema)

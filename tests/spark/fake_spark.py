@@ -1,0 +1,121 @@
+"""As much of Spark as a stateful processor sees, without a JVM: state that commits or not, timers, shuffled messages.
+
+Every call may happen in another process (`forget`), and any attempt may fail and be repeated (`fail_at`): what a worker
+keeps outside the state must not matter.
+"""
+
+from __future__ import annotations
+
+import copy
+import random
+from collections.abc import Iterator, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import Row
+
+from panjoin.spark import processor as processors
+from panjoin.spark.pack import Packer, opened
+from panjoin.spark.plan import JoinPlan
+from panjoin.spark.processor import JoinProcessor
+from panjoin.spark.worker_keys import worker_key
+
+
+class FakeHandle:
+    """State of one grouping key, and its timers."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, Any] = {}
+        self.maps: dict[str, dict[Any, Any]] = {}
+        self.timers: set[int] = set()
+        self.puts = 0
+        self.fail_at: int | None = None  #: die before this put of the attempt
+
+    def getValueState(self, stateName, schema):
+        def update(value):
+            self._put()
+            self.values[stateName] = tuple(bytes(each) for each in value)
+
+        return SimpleNamespace(get=lambda: self.values.get(stateName), update=update)
+
+    def getMapState(self, stateName, userKeySchema, valueSchema):
+        def put(key, value):
+            self._put()
+            self.maps.setdefault(stateName, {})[key] = value
+
+        return SimpleNamespace(
+            getValue=lambda key: self.maps.get(stateName, {}).get(key),
+            updateValue=put,
+            removeKey=self.maps.setdefault(stateName, {}).pop,
+        )
+
+    def registerTimer(self, expiry):
+        self.timers.add(expiry)
+
+    def deleteTimer(self, expiry):
+        self.timers.remove(expiry)
+
+    def _put(self) -> None:
+        if self.puts == self.fail_at:
+            raise DiedError
+        self.puts += 1
+
+
+class DiedError(Exception):
+    """The Python worker was killed."""
+
+
+class Timers:
+    def __init__(self, watermark: int) -> None:
+        self._watermark = watermark
+
+    def getCurrentWatermarkInMs(self) -> int:
+        return self._watermark
+
+
+class FakeSpark:
+    """All workers of one query."""
+
+    def __init__(self, plan: JoinPlan, *, seed: int = 0, forget: float = 0.0, die: float = 0.0) -> None:
+        """`forget` and `die` are the chances per call that another process is called, and that it dies half-way."""
+        self.plan, self._random = plan, random.Random(seed)
+        self._forget, self._die = forget, die
+        self.handles = [FakeHandle() for _ in range(plan.workers)]
+
+    def micro_batch(self, left: Sequence[pa.Table], right: Sequence[pa.Table], watermark: int = 0) -> list[dict]:
+        """Result rows; each table is one source partition."""
+        messages = [
+            Row(**{**message, "partition": place})
+            for place, (side, table) in enumerate([*(("left", t) for t in left), *(("right", t) for t in right)])
+            for batch in Packer(side, self.plan.schema(side))(table.select(self.plan.schema(side).names).to_batches())
+            for message in batch.to_pylist()
+        ]
+        rows: list[dict] = []
+        for number in range(self.plan.workers):
+            self._random.shuffle(messages)
+            if messages:
+                rows += self._call(number, "handleInputRows", iter(messages), Timers(watermark))
+            for timer in sorted(self.handles[number].timers):
+                if timer <= watermark:
+                    rows += self._call(number, "handleExpiredTimer", Timers(watermark), None)
+                    self.handles[number].timers.discard(timer)
+        return rows
+
+    def _call(self, number: int, verb: str, *arguments: Any) -> list[dict]:
+        arguments = tuple(list(each) if isinstance(each, Iterator) else each for each in arguments)
+        while True:
+            if self._random.random() < self._forget:
+                processors.RESIDENTS._held.clear()
+            attempt = copy.deepcopy(self.handles[number])
+            attempt.puts, attempt.fail_at = 0, None
+            if self._random.random() < self._die:
+                attempt.fail_at = self._random.randrange(4)
+            processor = JoinProcessor(self.plan)
+            processor.init(attempt)
+            try:
+                answer = list(getattr(processor, verb)((worker_key(number),), *arguments))
+            except DiedError:
+                continue
+            self.handles[number] = attempt
+            return [row for each in answer for batch in opened(each.payload) for row in batch.to_pylist()]
