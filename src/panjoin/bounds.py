@@ -31,9 +31,9 @@ from panjoin.binding import BoundCondition, array_of
 from panjoin.columns import Array, Mask
 from panjoin.edges import Edges, Span, opposite
 from panjoin.equality import BITS_OF_SHORT_HASH, EqualityCode
-from panjoin.expression import Column, Side
+from panjoin.expression import Side
 from panjoin.keypack import FEWEST_BITS, MOST_BITS, pack
-from panjoin.normal import Band, Equality
+from panjoin.normal import Equality
 
 _INT64 = np.iinfo(np.int64)
 
@@ -52,7 +52,11 @@ class JoinKeys:
     def __init__(self, bound: BoundCondition) -> None:
         self.bound = bound
         band, equalities = bound.band, bound.equalities
-        bare = None if band is None or equalities or not band.unequal else _bare(band)
+        bare = (
+            Equality(band.left, band.right)
+            if band is not None and not equalities and band.unequal and band.bare
+            else None
+        )
         #: The intervals hold what does *not* match: `!=` between two columns is all but the equal keys.
         self.negate = bare is not None and EqualityCode(bound, (bare,)).exact
         if bare is not None and self.negate:
@@ -247,13 +251,6 @@ def _ascending(entry: Bounds, own: Array | None) -> list[Bounds]:
 
 def _ascends(keys: Array) -> bool:
     return bool((keys[1:] >= keys[:-1]).all())
-
-
-def _bare(band: Band) -> Equality | None:
-    """The two columns of a `!=` between the columns themselves."""
-    written = [comparison for part in band.intervals for comparison in part.comparisons]
-    bare = all(isinstance(each.left, Column) and isinstance(each.right, Column) and not each.beside for each in written)
-    return Equality(band.left, band.right) if bare else None
 
 
 def _bits_of(each: Any) -> int:

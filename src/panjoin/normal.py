@@ -103,6 +103,14 @@ class Band:
         )  # fmt: skip
 
     @property
+    def bare(self) -> bool:
+        """True when columns are compared as they are: an offset of 0, which is 0 in any unit."""
+        written = (comparison for part in self.intervals for comparison in part.comparisons)
+        return all(
+            isinstance(each.left, Column) and isinstance(each.right, Column) and not each.beside for each in written
+        )
+
+    @property
     def rank(self) -> int:
         """0 for two-sided, 1 for one-sided, 2 for !=."""
         if self.unequal:
@@ -142,6 +150,7 @@ def normal_form(expression: Expression) -> NormalForm:
             bands[(band.left, band.right, band.unit)] = (band, {at})
         elif (both := _intersection(known[0], band)) is not None:
             bands[(band.left, band.right, band.unit)] = (both, {*known[1], at})
+    _settle_bare(bands)
     equal = {(equality.left, equality.right) for equality in equalities}
     usable = [
         entry for entry in bands.values()
@@ -150,6 +159,20 @@ def normal_form(expression: Expression) -> NormalForm:
     band, taken = min(usable, key=lambda entry: entry[0].rank, default=(None, set()))
     rest = [part for at, part in enumerate(parts) if at not in taken and _equality(part) is None]
     return NormalForm(tuple(equalities), band, conjunction(*rest) if rest else None)
+
+
+def _settle_bare(bands: dict[tuple[str, str, Unit], tuple[Band, set[int]]]) -> None:
+    """Bare comparisons join the band with intervals on their columns: ts >= ts - INTERVAL 5 MINUTES AND ts <= ts."""
+    for key, (bare, parts) in list(bands.items()):
+        timed = bands.get((bare.left, bare.right, "interval"))
+        if (
+            key[2] == "number"
+            and bare.bare
+            and timed is not None
+            and (both := _intersection(timed[0], bare)) is not None
+        ):
+            bands[(bare.left, bare.right, "interval")] = (both, timed[1] | parts)
+            del bands[key]
 
 
 def without_band(expression: Expression) -> Expression | None:
@@ -254,25 +277,32 @@ def _combined(parts: tuple[Expression, ...], combine: object) -> Band | None:
     return result
 
 
-def _same_pair(first: Band, second: Band) -> bool:
-    return (first.left, first.right, first.unit) == (second.left, second.right, second.unit)
+def _common_unit(first: Band, second: Band) -> Unit | None:
+    """What both count their offsets in, when they are on one pair of columns."""
+    if (first.left, first.right) != (second.left, second.right):
+        return None
+    if first.unit == second.unit or second.bare:
+        return first.unit
+    return second.unit if first.bare else None
 
 
 def _intersection(first: Band, second: Band) -> Band | None:
-    if not _same_pair(first, second) or len(first.intervals) * len(second.intervals) > MAX_INTERVALS:
+    unit = _common_unit(first, second)
+    if unit is None or len(first.intervals) * len(second.intervals) > MAX_INTERVALS:
         return None
-    return _band(first, [_meet(one, other) for one, other in product(first.intervals, second.intervals)])
+    return _band(first, unit, [_meet(one, other) for one, other in product(first.intervals, second.intervals)])
 
 
 def _union(first: Band, second: Band) -> Band | None:
-    if not _same_pair(first, second) or len(first.intervals) + len(second.intervals) > MAX_INTERVALS:
+    unit = _common_unit(first, second)
+    if unit is None or len(first.intervals) + len(second.intervals) > MAX_INTERVALS:
         return None
-    return _band(first, [*first.intervals, *second.intervals])
+    return _band(first, unit, [*first.intervals, *second.intervals])
 
 
-def _band(like: Band, intervals: list[Interval]) -> Band:
+def _band(like: Band, unit: Unit, intervals: list[Interval]) -> Band:
     distinct = sorted(dict.fromkeys(intervals), key=_order)
-    return Band(like.left, like.right, like.unit, tuple(distinct))
+    return Band(like.left, like.right, unit, tuple(distinct))
 
 
 def _meet(one: Interval, other: Interval) -> Interval:

@@ -86,6 +86,8 @@ OVERFLOWING = (
 SPANS = (
     "left.{a} BETWEEN right.{b} - INTERVAL 5 DAYS AND right.{b} + INTERVAL '1 day'",
     "left.{a} - right.{b} BETWEEN INTERVAL '-10' MINUTES AND INTERVAL 5 DAYS",
+    "left.{a} BETWEEN right.{b} - INTERVAL 5 DAYS AND right.{b}",
+    "left.{a} > right.{b} OR left.{a} < right.{b} - INTERVAL 10 MINUTES",
     "abs(left.{a} - right.{b}) <= INTERVAL 10 MINUTES",
     "left.{a} - right.{b} > INTERVAL '1 00:00:00.5' DAY TO SECOND",
     "left.{a} + INTERVAL 0 SECONDS <= right.{b} - INTERVAL 1 MICROSECOND",

@@ -121,6 +121,11 @@ def test_any_arrangement_of_sums_and_differences_is_a_band(text, intervals):
     [
         ("left.a < right.a AND left.x BETWEEN right.x - 1 AND right.x", "left.x - right.x in [-1, 0]", "left.a < right.a"),
         ("left.a != right.a AND left.x < right.x", "left.x - right.x in (-inf, 0)", "left.a != right.a"),
+        ("left.t BETWEEN right.t - INTERVAL 1 SECOND AND right.t", "left.t - right.t in [-1000000, 0] microseconds", None),
+        ("left.t < right.t AND left.a > 3 AND left.t >= right.t - INTERVAL 1 SECOND", "left.t - right.t in [-1000000, 0) microseconds", "left.a > 3"),
+        ("left.t > right.t OR left.t < right.t - INTERVAL 1 SECOND", "left.t - right.t in (-inf, -1000000) or (0, inf) microseconds", None),
+        ("left.t = right.t OR left.t < right.t OR left.t > right.t + INTERVAL 1 SECOND", "left.t - right.t in (-inf, 0) or [0, 0] or (1000000, inf) microseconds", None),
+        ("left.t + 0 < right.t AND left.t >= right.t - INTERVAL 1 SECOND", "left.t - right.t in (-inf, 0)", "left.t >= right.t - INTERVAL '1' SECOND"),
         ("left.ts BETWEEN right.start AND right.end", "left.ts - right.start in [0, inf)", "left.ts <= right.end"),
         ("left.k = right.k AND left.x != right.x", None, "left.x != right.x"),
         ("left.k = right.k AND left.k < right.k + 5", None, "left.k < right.k + 5"),
