@@ -38,7 +38,7 @@ _SPELLINGS = {
     "anti": "left_anti",
     "leftanti": "left_anti",
 }
-EMITS = ("rows", "ranges", "counts", "aggregates")
+EMITS = ("rows", "ranges", "counts", "total", "aggregates")
 SORTED_INDEX = "bi-sort"  #: the structure whose tuples stay sorted, so that ranges of them are an answer
 
 #: Where tuples are kept: "arrival" deals subwindows round robin (the paper's way: every worker sees every batch); "key"
@@ -172,13 +172,13 @@ def _emit(given: Any, found: tuple[Aggregate, ...]) -> tuple[str, tuple[Aggregat
         return given, found
     if isinstance(given, str) and "(" not in given:
         raise ParameterError(
-            f"emit={given!r} is no form of result; {choices(given, EMITS[:3])}; "
+            f"emit={given!r} is no form of result; {choices(given, EMITS[:4])}; "
             f"for aggregates give a list, such as emit=['count', 'sum(price)']"
         )
     if isinstance(given, (str, Aggregate)):
         return "aggregates", aggregates([given])
     if not isinstance(given, Iterable):
-        raise ParameterError(f"emit must be 'rows', 'ranges', 'counts' or a list of aggregates, not {given!r}")
+        raise ParameterError(f"emit must be 'rows', 'ranges', 'counts', 'total' or a list of aggregates, not {given!r}")
     given = list(given)
     for one in given:
         if one in EMITS:

@@ -36,6 +36,18 @@ def test_counts_are_those_of_the_nested_loop(question, index, subwindow):
     assert found == nested.counts(question)
 
 
+@given(questions(hows=["inner"]), STRUCTURES, st.sampled_from([1, 3, 8]))
+def test_the_total_is_the_sum_of_the_counts_of_the_nested_loop(question, index, subwindow):
+    table = tables_of(question, emit="total", index=index, subwindow=subwindow, partitions=1)
+    found: Counter[str] = Counter()
+    expected: Counter[str] = Counter()
+    for row in table.to_pylist():
+        found[row["side"]] += row["count"]
+    for (side, _), count in nested.counts(question).items():
+        expected[side] += count
+    assert +found == +expected
+
+
 @given(questions(hows=["inner"]), st.sampled_from([1, 3, 8]))
 def test_range_records_resolve_to_the_pairs_of_the_nested_loop(question, subwindow):
     answer: Counter = Counter()

@@ -85,13 +85,16 @@ def test_options_can_be_replaced_one_by_one():
         ({"batch_time": "0 s"}, "batch_time must be longer than nothing, not '0 s'"),
         ({"idle_timeout": "-1 s"}, "idle_timeout must not be negative"),
         ({"max_advance": "soon"}, "max_advance is 'soon', which is not a duration"),
-        ({"emit": "row"}, "emit='row' is no form of result; there are 'rows', 'ranges', 'counts'; did you mean 'rows'"),
+        (
+            {"emit": "row"},
+            "emit='row' is no form of result; there are 'rows', 'ranges', 'counts', 'total'; did you mean 'rows'",
+        ),
         ({"emit": "count"}, r"did you mean 'counts'\?; for aggregates give a list, such as emit=\['count', 'sum"),
         ({"emit": "aggregates"}, r"aggregates are asked for by a list: emit=\['count', 'sum\(price\)'\]"),
         ({"aggregates": (Aggregate("count"),)}, "aggregates are asked for by a list: emit="),
         ({"emit": []}, "emit is an empty list of aggregates"),
         ({"emit": ["rows", "count"]}, "'rows' is a form of result of its own, not one of a list; use emit='rows'"),
-        ({"emit": 5}, "emit must be 'rows', 'ranges', 'counts' or a list of aggregates, not 5"),
+        ({"emit": 5}, "emit must be 'rows', 'ranges', 'counts', 'total' or a list of aggregates, not 5"),
         (
             {"emit": "counts", "how": "left"},
             "emit='counts' is for inner joins, not for how='left'.*use emit='rows', or",

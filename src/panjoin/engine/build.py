@@ -12,7 +12,7 @@ from panjoin.chain.batch import LEFT, RIGHT
 from panjoin.chain.watermark import Watermark
 from panjoin.engine.aggregating import Aggregates
 from panjoin.engine.crew import Crew
-from panjoin.engine.forms import Counts, Form
+from panjoin.engine.forms import Counts, Form, Total
 from panjoin.engine.local import Join
 from panjoin.engine.manager import Manager
 from panjoin.engine.ranges import Ranges
@@ -72,7 +72,12 @@ def _form(options: Options, left: pa.Schema, right: pa.Schema) -> Form | None:
         return None
     if options.emit == "aggregates":
         return Aggregates(options.aggregates, left, right)
-    return Ranges() if options.emit == "ranges" else Counts()
+    return Ranges() if options.emit == "ranges" else plain_form(options.emit)
+
+
+def plain_form(emit: str) -> Form | None:
+    """A form that does not depend on the sides' columns; None for others."""
+    return {"counts": Counts(), "total": Total()}.get(emit)
 
 
 def shape(spec: JoinSpec, suffixes: tuple[str, str]) -> Shape:

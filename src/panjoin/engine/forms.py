@@ -1,4 +1,4 @@
-"""Forms of the result (`emit=`): rows, counts, aggregates, ranges. A worker answers, the manager adds up.
+"""Forms of the result (`emit=`): rows, counts, their total, aggregates, ranges. A worker answers, the manager adds up.
 
 Rows stay where they are until somebody reads them. The other forms are computed while the batch is processed, in the
 worker, and only their small answers travel: one number per probing tuple instead of one per pair.
@@ -70,6 +70,21 @@ class Counts(Form):
         """One row per probing tuple, also for those without a match."""
         counts = sum(parts, np.zeros(batch.size, np.int64))
         return pa.table([*identity(batch), pa.array(counts)], schema=self.schema)
+
+
+class Total(Form):
+    """Matches of a whole batch: what is left of counting when nothing is told of single tuples."""
+
+    name = "total"
+    schema = pa.schema([pa.field("side", pa.string(), nullable=False), pa.field("count", pa.int64(), nullable=False)])
+
+    def answer(self, batch: Batch, matches: Sequence[Match]) -> int:
+        """The sum."""
+        return sum(match.total for match in matches)
+
+    def combine(self, batch: Batch, parts: Sequence[Any]) -> pa.Table:
+        """One row."""
+        return pa.table([[batch.side], [sum(parts)]], schema=self.schema)
 
 
 def identity(batch: Batch) -> list[pa.Array]:

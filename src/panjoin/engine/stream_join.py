@@ -23,9 +23,8 @@ import pyarrow as pa
 from panjoin import index as structures
 from panjoin.chain.batch import LEFT, RIGHT, Batch
 from panjoin.durations import instant
-from panjoin.engine.build import build, half_shape, refuse_missing, seconds, shape
+from panjoin.engine.build import build, half_shape, plain_form, refuse_missing, seconds, shape
 from panjoin.engine.collector import Collector
-from panjoin.engine.forms import Counts, Form
 from panjoin.engine.local import Join, Prepared
 from panjoin.engine.result import Outcome, Result, Shape
 from panjoin.engine.spec import PRESERVED
@@ -81,7 +80,7 @@ class StreamJoin:
         self._collector = Collector(count=self.options.batch_size, seconds=seconds(self.options.batch_time))
         self._waiting: list[Waiting] = []
         self._join: Join | None = None
-        self._form: Form | None = Counts() if self.options.emit == "counts" else None
+        self._form = plain_form(self.options.emit)
         self._shape = None if self._form is None else Shape(self._form.schema, {})
         self._advanced: int | None = None
         self._finished = False

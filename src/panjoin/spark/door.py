@@ -103,7 +103,7 @@ def settled_workers(options: Options, spark: SparkSession) -> int:
 def _needs_one(options: Options) -> str | None:
     if options.how != "inner":
         return f"how={options.how!r}"
-    return None if options.emit == "rows" else f"emit={options.emit!r}"
+    return None if options.emit in ("rows", "total") else f"emit={options.emit!r}"
 
 
 def refuse_form(options: Options) -> None:
