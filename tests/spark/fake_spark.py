@@ -16,6 +16,7 @@ import pyarrow as pa
 from pyspark.sql import Row
 
 from panjoin.spark import processor as processors
+from panjoin.spark.metrics import WorkerProgress
 from panjoin.spark.pack import Packer, opened
 from panjoin.spark.plan import JoinPlan
 from panjoin.spark.processor import JoinProcessor
@@ -81,6 +82,7 @@ class FakeSpark:
         """`forget` and `die` are the chances per call that another process is called, and that it dies half-way."""
         self.plan, self._random = plan, random.Random(seed)
         self._forget, self._die = forget, die
+        self.told: list[WorkerProgress] = []
         self.handles = [FakeHandle() for _ in range(plan.workers)]
 
     def micro_batch(self, left: Sequence[pa.Table], right: Sequence[pa.Table], watermark: int = 0) -> list[dict]:
@@ -118,4 +120,6 @@ class FakeSpark:
             except DiedError:
                 continue
             self.handles[number] = attempt
+            self.told += [WorkerProgress.of(each.progress) for each in answer if each.progress is not None]
+            answer = [each for each in answer if each.payload is not None]
             return [row for each in answer for batch in opened(each.payload) for row in batch.to_pylist()]

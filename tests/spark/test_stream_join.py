@@ -14,6 +14,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
 from panjoin.spark import operator, stream_join
+from panjoin.spark.metrics import last, read
 from panjoin.spark.processor import JoinProcessor
 from panjoin.spark.worker_keys import worker_key
 from panjoin.window import CountWindow, TimeWindow
@@ -60,7 +61,7 @@ class Pipeline:
         joined = stream_join(*frames, on=on or self.question.on, **options)
         columns = [f"`{name}`" for name in joined.columns if name.startswith(NO)]
         writer = joined.select(*columns).writeStream.format("parquet").option("path", str(self.directory / "out"))
-        query = (
+        self.query = query = (
             writer.option("checkpointLocation", str(self.directory / "checkpoint")).trigger(availableNow=True).start()
         )
         try:
@@ -219,3 +220,15 @@ def test_what_cannot_be_joined_is_refused_at_the_call(spark):
     refused("emit='ranges' names tuples by their place", emit="ranges")
     refused("no index structure is called 'b-tree'", index="b-tree")
     refused("more than one column 'x'", left=spark.readStream.format("rate").load().selectExpr("value x", "value X"))
+
+
+def test_a_query_tells_its_progress_through_sparks_own(spark, tmp_path):
+    question = registry.question("band", "last_7_and_20", size=40, batch=20)
+    pipeline = Pipeline(spark, tmp_path, question)
+    pipeline.write()
+    pipeline.run(workers=2, name="orders: quotes")
+    told = read(pipeline.query)
+    assert {each.join for each in told} == {"orders: quotes"}
+    assert sum(each.tuples("left") for each in told) == question.left.num_rows
+    assert sum(each.pairs for each in told) == sum(nested.join(question).values())
+    assert len(last(pipeline.query).workers) == 2

@@ -85,6 +85,10 @@ class Aggregates(Form):
             [*identity(batch), *(self._column(one, stored, total) for one in self._wanted)], schema=self._schema
         )
 
+    def matches(self, part: dict[Key | None, Any]) -> int:
+        """All that were folded."""
+        return int(part[None].sum())
+
     def _folds(self, side: Side) -> list[Key]:
         asked = [one for one in self._wanted if one.column is not None and side in self._sides[one]]
         return list(dict.fromkeys((str(one.column), OPERATIONS[one.function]) for one in asked))

@@ -37,6 +37,10 @@ class Form(ABC):
     def combine(self, batch: Batch, parts: Sequence[Any]) -> pa.Table:
         """The answer for the batch, from all workers' parts (there may be none)."""
 
+    @abstractmethod
+    def matches(self, part: Any) -> int:
+        """How many matches a worker's part stands for."""
+
     def columns(self, side: Side) -> Sequence[str]:
         """The columns of a side's stored tuples that this form reads."""
         return ()
@@ -70,6 +74,10 @@ class Counts(Form):
         """One row per probing tuple, also for those without a match."""
         counts = sum(parts, np.zeros(batch.size, np.int64))
         return pa.table([*identity(batch), pa.array(counts)], schema=self.schema)
+
+    def matches(self, part: Any) -> int:
+        """All that were counted."""
+        return int(part.sum())
 
 
 class Total(Form):

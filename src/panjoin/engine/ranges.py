@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from panjoin.chain.batch import Batch
 from panjoin.chain.match import Match
@@ -64,6 +65,14 @@ class Ranges(Form):
     def combine(self, batch: Batch, parts: Sequence[Any]) -> pa.Table:
         """All of them."""
         return pa.concat_tables([self.schema.empty_table(), *(table for part in parts for table in part)])
+
+    def matches(self, part: Any) -> int:
+        """Positions in ranges, and single tuples; of a negated record the positions that it leaves out."""
+        held = 0
+        for table in part:
+            within = pc.sum(pc.subtract(table["id_end"], table["id_start"])).as_py()
+            held += (within or 0) + table.num_rows - table["tuple"].null_count
+        return held
 
     def _ranges(self, match: Match, positions: Array, records: Any, some: Array) -> pa.Table:
         size = len(positions)

@@ -4,6 +4,7 @@
                                         union ─ explode(workers) ─ groupBy(worker) ┐
     right ─ select ─ mapInArrow(Packer) ┘                                          │
            rows <─ mapInArrow(Unpacker) ─ transformWithState (static: applyInArrow) ┘
+                                          observed on its way: what the workers tell of themselves (metrics.py)
 
 The user's `withWatermark` stands before `select`: Spark takes the watermark from there, for the whole query, and the
 worker asks for it. The rows of the result carry no watermark of their own: an old tuple of a pair may be behind it.
@@ -11,6 +12,7 @@ worker asks for it. The rows of the result carry no watermark of their own: an o
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import replace
 from typing import Any
 
@@ -28,6 +30,7 @@ from panjoin.options import Options
 from panjoin.predicate import Condition, parse
 from panjoin.records import refuse_duplicates
 from panjoin.spark import door
+from panjoin.spark.metrics import COLUMN, metric_name
 from panjoin.spark.pack import MESSAGE_DDL, Packer, Unpacker
 from panjoin.spark.plan import SIDES, JoinPlan
 from panjoin.spark.processor import JoinProcessor
@@ -35,7 +38,7 @@ from panjoin.spark.static import StaticJoin
 from panjoin.spark.worker_keys import worker_key
 from panjoin.window import Window
 
-_PAYLOAD_DDL = "payload binary"
+_ANSWER_DDL = "payload binary, progress string"
 
 
 def stream_join(
@@ -91,8 +94,9 @@ def _assembled(plan: JoinPlan, left: DataFrame, right: DataFrame, result: Struct
     if not left.isStreaming:
         return workers.applyInArrow(StaticJoin(plan, arrow_schema(result)).rows, result)
     timed = "EventTime" if plan.window.timed else "None"
-    payloads = workers.transformWithState(JoinProcessor(plan), _PAYLOAD_DDL, "Append", timed)
-    return payloads.mapInArrow(Unpacker(arrow_schema(result)), result)
+    answers = workers.transformWithState(JoinProcessor(plan), _ANSWER_DDL, "Append", timed)
+    told = answers.observe(metric_name(plan.name, secrets.token_hex(4)), sf.collect_list("progress").alias(COLUMN))
+    return told.mapInArrow(Unpacker(arrow_schema(result)), result)
 
 
 def _packed(plan: JoinPlan, number: int, frame: DataFrame) -> DataFrame:

@@ -63,7 +63,7 @@ class Unpacker:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The rows of this task."""
         for batch in batches:
-            for payload in batch.column(0):
+            for payload in batch.column(0).drop_null():
                 for rows in opened(payload.as_buffer()):
                     yield pa.RecordBatch.from_arrays(rows.columns, schema=self.schema)
 

@@ -12,6 +12,7 @@ Invariant: what is kept in the process equals the state under the stamp that was
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -22,6 +23,8 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from panjoin.chain.batch import LEFT, RIGHT
 from panjoin.errors import DataError
 from panjoin.expression import Side
+from panjoin.spark.meter import Meter
+from panjoin.spark.metrics import WorkerProgress
 from panjoin.spark.pack import Message, in_order, opened, payloads
 from panjoin.spark.plan import SIDES, JoinPlan
 from panjoin.spark.recovery import journaled, rebuilt
@@ -61,13 +64,20 @@ class JoinProcessor(StatefulProcessor):
         return self._turn(self._numbers[key[0]], timerValues.getCurrentWatermarkInMs(), {LEFT: [], RIGHT: []})
 
     def _turn(self, number: int, watermark: int, messages: dict[Side, list[Message]]) -> Iterator[Row]:
+        started = time.perf_counter()
         header = self._record.read() or Header(self.plan.parameters)
         resident = self._windows(header, number)
+        meter = resident.begin()
+        meter.seconds["rebuild"] = time.perf_counter() - started
         yield from _limited(self._join(resident, watermark, messages))
-        changes = journaled(resident, header, self._record)
-        header = header.next(**changes, timer=self._timer(resident, header.timer, watermark))
-        self._record.write(header)
+        with meter.clock("state"):
+            changes = journaled(resident, header, self._record)
+            header = header.next(**changes, timer=self._timer(resident, header.timer, watermark))
+            self._record.write(header)
+        meter.seconds["total"] = time.perf_counter() - started
+        progress = self._progress(resident, meter, header)
         RESIDENTS.keep(header, resident)
+        yield Row(payload=None, progress=progress.to_json())
 
     def _windows(self, header: Header, number: int) -> Resident:
         if header.version == 0:
@@ -83,6 +93,16 @@ class JoinProcessor(StatefulProcessor):
         for side in SIDES:
             batches = (batch for message in messages[side] for batch in opened(message.payload))
             yield from _packed(resident.receive(side, batches))
+
+    def _progress(self, resident: Resident, meter: Meter, header: Header) -> WorkerProgress:
+        return meter.progress(
+            resident.join,
+            resident.crew.worker,
+            turn=header.version,
+            placement="arrival",
+            bytes_state=sum(sum(sizes.values()) for sizes in header.stored.values()),
+            bytes_resident=resident.crew.memory_bytes,
+        )
 
     def _timer(self, resident: Resident, registered: int | None, watermark: int) -> int | None:
         """At most one timer per worker; one that has fired is Spark's to delete."""
@@ -119,4 +139,4 @@ def _limited(found: Iterator[pa.Buffer]) -> Iterator[Row]:
                 f"one micro-batch gives more than {MOST_OUTPUT} bytes of result in one worker, more than Spark takes; "
                 f"let micro-batches bring less (maxFilesPerTrigger, maxOffsetsPerTrigger), or use more workers"
             )
-        yield Row(payload=payload.to_pybytes())
+        yield Row(payload=payload.to_pybytes(), progress=None)

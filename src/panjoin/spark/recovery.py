@@ -129,16 +129,20 @@ def journaled(resident: Resident, header: Header, record: StateOfRecord) -> dict
     """Write what the journal holds; returns what changes in the header."""
     parts = {side: dict(header.parts[side]) for side in SIDES}
     marked = {side: dict(header.marked[side]) for side in SIDES}
+    stored = {side: dict(header.stored[side]) for side in SIDES}
     gone = set(resident.crew.expired)
     for command, batch in resident.crew.inserted:
         if (command.side, command.subwindow) in gone:
             continue
         own, name = parts[command.side], str(command.subwindow)
+        before = record.written
         own[name] = record.append(command.side, command.subwindow, own.get(name, 0), _chunk(command, batch))
+        stored[command.side][name] = stored[command.side].get(name, 0) + record.written - before
     for side, number in gone:
         had = header.marked[side].get(str(number), NO_MARKS)
         record.remove(side, number, header.parts[side].get(str(number), 0), [count > 0 for count, _ in had])
         parts[side].pop(str(number), None)
+        stored[side].pop(str(number), None)
         marked[side].pop(str(number), None)
     for subwindow, late in _tracked(resident):
         marks, name = marked[subwindow.side], str(subwindow.number)
@@ -153,6 +157,7 @@ def journaled(resident: Resident, header: Header, record: StateOfRecord) -> dict
         "watermark": join.watermark.value,
         "parts": parts,
         "marked": marked,
+        "stored": stored,
     }
 
 

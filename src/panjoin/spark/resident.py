@@ -18,13 +18,14 @@ from collections.abc import Iterable, Iterator, Sequence
 import pyarrow as pa
 
 from panjoin.chain.batch import Batch
-from panjoin.engine.commands import Command, Expire, Insert
+from panjoin.engine.commands import Command, Expire, Insert, Probe
 from panjoin.engine.crew import LoneCrew
 from panjoin.engine.local import Join
 from panjoin.engine.result import Outcome, Result
 from panjoin.engine.spec import JoinSpec
 from panjoin.engine.worker import Feedback, Part
 from panjoin.expression import Side
+from panjoin.spark.meter import Meter
 from panjoin.spark.pack import grouped
 from panjoin.spark.plan import SIDES, JoinPlan
 from panjoin.spark.state import Header
@@ -41,6 +42,7 @@ class JournalCrew(LoneCrew):
 
     def __init__(self, number: int, spec: JoinSpec) -> None:
         super().__init__(number, spec)
+        self.meter = Meter(spec)
         self.clear()
 
     def clear(self) -> None:
@@ -50,12 +52,16 @@ class JournalCrew(LoneCrew):
 
     def send(self, commands: Sequence[Command], parts: Sequence[Part] = ()) -> list[Feedback]:
         """As ever, and noted."""
-        answers = super().send(commands, parts)
+        probing = bool(commands) and isinstance(commands[0], Probe)
+        with self.meter.clock("probe" if probing else "insert"):
+            answers = super().send(commands, parts)
+        self.meter.candidates += sum(answer.total for answer in answers)
         for command in commands:
             if command.worker != self.worker.number:
                 continue
             if isinstance(command, Insert):
                 self.inserted.append((command, parts[command.part].batch))
+                self.meter.taken[command.side] += command.last - command.first
             elif isinstance(command, Expire):
                 self.expired += [(command.side, number) for number in command.subwindows]
         return answers
@@ -75,7 +81,9 @@ class Resident:
         """Join tuples of one side, which come in order; read each answer before asking for the next."""
         for group in grouped(batches, BATCH_ROWS, BATCH_BYTES):
             rows = group[0] if len(group) == 1 else pa.concat_batches(group)
-            yield from self._rows(self.join.execute(self.join.prepare(side, rows, 0.0)))
+            with self.crew.meter.clock("prepare"):
+                prepared = self.join.prepare(side, rows, 0.0)
+            yield from self._rows(self.join.execute(prepared))
 
     def pass_time(self, watermark: int) -> Iterator[pa.RecordBatch]:
         """Spark's watermark in microseconds; what has left is handed out if the join type asks for it.
@@ -88,6 +96,12 @@ class Resident:
     def end(self) -> Iterator[pa.RecordBatch]:
         """Both sides are over: for static data."""
         yield from self._rows(self.join.end())
+
+    def begin(self) -> Meter:
+        """A turn begins: measured from here."""
+        self.crew.meter = Meter(self.spec)
+        self.crew.meter.begin(self.join)
+        return self.crew.meter
 
     def due(self, now: int) -> int | None:
         """The watermark, in milliseconds and after `now`, at which this worker wants to be called without messages."""
@@ -104,7 +118,11 @@ class Resident:
         return max(now + 1, min(last) // MICROS_PER_MILLI + 1) if last else None
 
     def _rows(self, outcomes: list[Outcome]) -> Iterator[pa.RecordBatch]:
-        return Result(outcomes, self._shape, self.spec.form).batches()
+        meter = self.crew.meter
+        for rows in meter.timed("emit", Result(outcomes, self._shape, self.spec.form).batches()):
+            meter.rows += rows.num_rows
+            yield rows
+        meter.answered(outcomes)
 
 
 class Residents:

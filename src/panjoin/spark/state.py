@@ -59,6 +59,7 @@ class Header:
     timer: int | None = None  #: milliseconds; the one that is registered
     parts: dict[str, dict[str, int]] = field(default_factory=lambda: {"left": {}, "right": {}})
     marked: dict[str, dict[str, list[list[int]]]] = field(default_factory=lambda: {"left": {}, "right": {}})
+    stored: dict[str, dict[str, int]] = field(default_factory=lambda: {"left": {}, "right": {}})  #: bytes of chunks
     version: int = 0
     stamp: str = ""
     lineage: str = field(default_factory=lambda: secrets.token_hex(16))  #: from the first micro-batch on
@@ -82,6 +83,7 @@ class StateOfRecord:
 
     def __init__(self, handle: Handle) -> None:
         """Called in `init`, which Spark runs on the driver as well: nothing is read here."""
+        self.written = 0  #: bytes, by this process
         self._header = handle.getValueState("header", _HEADER_TYPE)
         self._chunks = handle.getMapState("chunks", _CHUNK_KEY, _CHUNK_VALUE)
 
@@ -103,7 +105,9 @@ class StateOfRecord:
             last = first + rows.num_rows
             numbers = None if chunk.numbers is None else chunk.numbers[first:last]
             piece = Chunk(rows, chunk.first_no + first, numbers, chunk.late)
-            self._chunks.updateValue((side, subwindow, parts), (piece.to_bytes(),))
+            blob = piece.to_bytes()
+            self._chunks.updateValue((side, subwindow, parts), (blob,))
+            self.written += len(blob)
             first, parts = last, parts + 1
         return parts
 
