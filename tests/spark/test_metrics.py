@@ -104,7 +104,7 @@ def test_every_step_has_its_seconds_within_the_total():
             assert 0 < sum(steps.values()) <= total * 1.01
 
 
-@pytest.mark.parametrize("emit", ["counts", ["count"]])
+@pytest.mark.parametrize("emit", ["counts", "total", ["count"]])
 def test_forms_that_count_say_how_many_matches_there_were(emit):
     question = registry.question("residual", "everything")
     spark = FakeSpark(plan_of(question, emit=emit))

@@ -94,6 +94,10 @@ class Total(Form):
         """One row."""
         return pa.table([[batch.side], [sum(parts)]], schema=self.schema)
 
+    def matches(self, part: int) -> int:
+        """The part itself."""
+        return part
+
 
 def identity(batch: Batch) -> list[pa.Array]:
     """The columns `side` and `id` of a batch's tuples."""
