@@ -38,6 +38,13 @@ def test_an_error_is_raised_when_all_others_have_ended(failing: int) -> None:
     assert sorted(done) == [number for number in range(3) if number != failing]
 
 
+def test_tasks_that_run_tasks_do_not_wait_for_threads_that_all_wait() -> None:
+    done: list[int] = []
+    within = [lambda: done.append(1)] * 3
+    run_all([lambda: run_all(within)] * 200)  # far more than the pool has threads
+    assert len(done) == 600
+
+
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork.*:DeprecationWarning")
 def test_a_forked_child_does_not_wait_for_its_parents_threads() -> None:
     run_all([lambda: None] * 3)

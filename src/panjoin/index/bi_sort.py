@@ -50,8 +50,9 @@ import numpy as np
 from panjoin.errors import ParameterError
 from panjoin.index.bi_sort_probe import BiSortProbe, find
 from panjoin.index.contract import MIN_TUPLES_PER_PROBE_WITH_THREADS, Array, Index, Probe, register
-from panjoin.index.sorted_run import Part, SortedRun, read_only
+from panjoin.index.sorted_run import Part, SortedRun
 from panjoin.kernels.merge import merge
+from panjoin.kernels.views import read_only
 
 #: Capacities from which a middle run is worth its 2 * sqrt(B * capacity) tuples of memory, as a multiple of B.
 _MIDDLE_FROM = 1024

@@ -23,10 +23,11 @@ import numpy.typing as npt
 
 from panjoin.errors import StateError
 from panjoin.index.contract import Array, Probe
-from panjoin.index.sorted_run import Part, read_only
+from panjoin.index.sorted_run import Part
 from panjoin.kernels.emit import emit_complements, emit_part, emit_ranges
 from panjoin.kernels.search_run import BLOCK, Run, search_run
 from panjoin.kernels.threads import run_all
+from panjoin.kernels.views import read_only
 
 
 class RangeRecords(NamedTuple):

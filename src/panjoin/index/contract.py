@@ -23,6 +23,7 @@ file alone checks arguments, so kernels need not.
 
 from __future__ import annotations
 
+import operator
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -39,6 +40,8 @@ Array = npt.NDArray[Any]
 
 #: Below this many probing tuples a second thread costs more than it brings (paper, Analytical Evaluation).
 MIN_TUPLES_PER_PROBE_WITH_THREADS = 128
+#: Ids and positions are int32.
+MOST_TUPLES = (1 << 31) - 1
 
 
 class Probe(ABC):
@@ -95,18 +98,18 @@ class Index(ABC):
     name: ClassVar[str]
 
     def __init__(self, *, capacity: int, partitions: int, dtype: Any, threads: int = 1) -> None:
+        capacity = _whole("capacity", capacity)
         if capacity < 1:
             raise ParameterError(f"capacity must be at least 1, not {capacity}")
+        if capacity > MOST_TUPLES:
+            raise ParameterError(f"capacity must be below 2^31, not {capacity}: an id has 32 bits; use more subwindows")
+        partitions, threads = _whole("partitions", partitions), _whole("threads", threads)
         if not 1 <= partitions <= capacity:
             raise ParameterError(f"partitions must be between 1 and the capacity {capacity}, not {partitions}")
         if threads < 1:
             raise ParameterError(f"threads must be at least 1, not {threads}")
-        if np.dtype(dtype) not in (np.dtype(np.int32), np.dtype(np.int64)):
-            raise ParameterError(
-                f"dtype must be int32 or int64, not {np.dtype(dtype)}; panjoin.keys maps other types to these"
-            )
-        self.capacity, self.partitions, self.threads = int(capacity), int(partitions), int(threads)
-        self.dtype = np.dtype(dtype)
+        self.capacity, self.partitions, self.threads = capacity, partitions, threads
+        self.dtype = _key_type(dtype)
         self.size = 0
         self.sealed = False
         self.version = 0  #: changes whenever positions inside the index change
@@ -213,6 +216,23 @@ def is_ascending(keys: Array) -> bool:
     return bool((keys[1:] >= keys[:-1]).all())
 
 
+def _whole(name: str, value: Any) -> int:
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise ParameterError(f"{name} must be a whole number, not {value!r}") from None
+
+
+def _key_type(dtype: Any) -> np.dtype[Any]:
+    try:
+        known: np.dtype[Any] = np.dtype(dtype)
+    except TypeError:
+        raise ParameterError(f"dtype must be int32 or int64, not {dtype!r}") from None
+    if known not in (np.dtype(np.int32), np.dtype(np.int64)):
+        raise ParameterError(f"dtype must be int32 or int64, not {known}; panjoin.keys maps other types to these")
+    return known
+
+
 # ---- the registry: our own structures by module, those of other packages by entry point ----
 
 _STRUCTURES: dict[str, type[Index]] = {}
@@ -263,6 +283,8 @@ def create(
     `like` is the index of the preceding subwindow: what is not given is taken from it, and an adaptive structure
     (RaP-Table) learns its splitters from it. `knobs` are the structure's own (sigma, buffer, fanout, threads ...).
     """
+    if like is not None and not isinstance(like, Index):
+        raise ParameterError(f"like must be an index, such as that of the last subwindow, not {type(like).__name__}")
     if like is not None:
         capacity = like.capacity if capacity is None else capacity
         dtype = like.dtype if dtype is None else dtype
@@ -270,6 +292,7 @@ def create(
             partitions = min(like.partitions, capacity)
     if capacity is None:
         raise ParameterError("capacity is needed: the number of tuples of one subwindow, such as capacity=1_000_000")
+    capacity = _whole("capacity", capacity)
     if partitions is None:
         partitions = max(1, min(65536, capacity // 128))
     if like is not None and like.name == name:

@@ -19,14 +19,17 @@ Invariants: positions 0 .. size - 1 of `keys` and `ids` are the tuples; they nev
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping
+from functools import partial
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from panjoin.index.contract import MIN_TUPLES_PER_PROBE_WITH_THREADS, Array, Index, Probe, register
 from panjoin.kernels.jit import kernel
+from panjoin.kernels.threads import run_all
+from panjoin.kernels.views import read_only
 
 #: Keys per block: 16 KB of int32 and 32 KB of int64 leave room in a first cache of 32 or 48 KB.
 BLOCK = 4096
@@ -110,8 +113,7 @@ class Scan(Index):
     def _probe(self, low: Array, high: Array, negate: bool) -> Probe:
         threads = self.threads if len(low) >= MIN_TUPLES_PER_PROBE_WITH_THREADS else 1
         unsigned = np.dtype(f"u{self.dtype.itemsize}")
-        keys, ids = self.keys[: self.size].view(unsigned), self.ids[: self.size]
-        keys.flags.writeable = ids.flags.writeable = False  # like memory maps: one compiled version for both
+        keys, ids = read_only(self.keys[: self.size].view(unsigned)), read_only(self.ids[: self.size])
         return ScanProbe(Intervals.of(low, high, negate), keys, ids, threads)
 
     @property
@@ -152,14 +154,8 @@ class Scan(Index):
 
 def for_each_part(threads: int, n: int, work: Any) -> None:
     """work(a, b) over 0 .. n in `threads` equal parts."""
-    if threads == 1:
-        work(0, n)
-        return
     edges = [n * part // threads for part in range(threads + 1)]
-    with ThreadPoolExecutor(threads) as pool:
-        results: Iterator[None] = pool.map(work, edges[:-1], edges[1:])
-        for _ in results:
-            pass
+    run_all([partial(work, a, b) for a, b in pairwise(edges)])
 
 
 @kernel

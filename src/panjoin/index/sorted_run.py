@@ -28,6 +28,7 @@ from panjoin.kernels.jit import kernel
 from panjoin.kernels.lanes import LANE, move
 from panjoin.kernels.merge import Tuples, merge, merge_lanes
 from panjoin.kernels.search_run import PADDING, Run
+from panjoin.kernels.views import read_only
 
 Array = npt.NDArray[Any]
 
@@ -158,13 +159,6 @@ class SortedRun:
             assert (in_gap >= self.keys[self.left - 1]).all(), state
         if self.pending is not None and self.left < self.size:
             assert self.pending.keys[self.gap - 1] <= self.keys[self.left + self.gap], state
-
-
-def read_only(array: Array) -> Array:
-    """A view that cannot be written: kernels then see one type, whether memory is ours, the caller's or a map."""
-    view = array[:]
-    view.flags.writeable = False
-    return view
 
 
 @kernel

@@ -1,7 +1,9 @@
 """Threads for kernels: they release the GIL, so plain Python threads run them at once.
 
 One pool per process, made when first needed and shared by all indexes; the caller works too, so that n tasks need
-n - 1 threads. A forked child (Spark's worker daemon forks) has no threads: it drops the pool and makes its own.
+n - 1 threads. What no thread has begun when the caller is done with its own task, the caller does itself. So a task may
+call `run_all` in its turn, in any number: nobody waits for work that nobody does. A forked child (Spark's worker daemon
+forks) has no threads: it drops the pool and makes its own.
 """
 
 from __future__ import annotations
@@ -19,14 +21,20 @@ def run_all(tasks: Sequence[Callable[[], None]]) -> None:
     if len(tasks) > 1 and not _pools:
         _pools.append(ThreadPoolExecutor(_MOST, thread_name_prefix="panjoin-kernel"))
     others = [_pools[0].submit(task) for task in tasks[1:]]
-    try:
-        if tasks:
-            tasks[0]()
-    finally:
-        errors = [future.exception() for future in others]  # waits: nobody writes into our arrays after we return
+    errors = [_error_of(task) for task in tasks[:1]]
+    for task, future in zip(tasks[1:], others, strict=True):
+        errors.append(_error_of(task) if future.cancel() else future.exception())  # waits: we own the arrays again
     for error in errors:
         if error is not None:
             raise error
+
+
+def _error_of(task: Callable[[], None]) -> BaseException | None:
+    try:
+        task()
+    except BaseException as error:  # noqa: BLE001  (raised again when the others have ended)
+        return error
+    return None
 
 
 os.register_at_fork(after_in_child=_pools.clear)
