@@ -21,7 +21,6 @@ bounds, 17 plain). In a dense batch nearly every bound stays in its partition, w
 
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from panjoin.kernels.jit import kernel
@@ -125,5 +124,5 @@ def _are_near(padded: Array, low_target: Array, high: Array) -> bool:
 
 @kernel
 def _advance(padded: Array, bound: Any, at: Any) -> Any:
-    step = smaller(padded, np.int64(at), bound)
+    step = smaller(padded, int(at), bound)
     return at + step if step < LANE else gallop_lower(padded, bound, at + step)
