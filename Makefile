@@ -8,6 +8,8 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
 PIP := $(RUN) -m pip --disable-pip-version-check --quiet
+# Two processes; a file stays in one of them, and so do all tests of the shared Spark (tests/conftest.py).
+TESTS := $(RUN) -m pytest --numprocesses 2 --dist loadgroup
 
 # Nobody else's modules: the package is installed from this tree.
 unexport PYTHONPATH PYTHONHOME
@@ -21,10 +23,10 @@ demo: java ## the main job on data made up on the spot, its answer checked
 	@$(RUN) -m panjoin demo
 
 test: java ## the tests, in under ten minutes on two cores
-	@$(RUN) -m pytest
+	@$(TESTS)
 
-test-all: java ## the slow tests as well, with more examples per property
-	@PANJOIN_PROFILE=$${PANJOIN_PROFILE:-ci} $(RUN) -m pytest -m "slow or not slow"
+test-all: java ## the slow tests as well, with more examples per property (ONLY=slow: the slow ones alone)
+	@PANJOIN_PROFILE=$${PANJOIN_PROFILE:-ci} $(TESTS) -m "$(or $(ONLY),slow or not slow)"
 
 check: $(VENV)/ready ## format, lint, types, layers; changes nothing
 	@$(RUN) -m ruff format --check .

@@ -10,6 +10,7 @@ import pytest
 from tests.house.stubs import stub
 
 ROOT = Path(__file__).resolve().parents[2]
+PYTEST = "-m pytest --numprocesses 2 --dist loadgroup"
 
 
 @pytest.fixture
@@ -58,13 +59,13 @@ def test_first_use_makes_the_environment_from_the_pins_and_the_second_does_not(t
     recording_python(tree / "python", log, f'case "$2" in venv) mkdir -p .venv/bin; cp inner "{inner}";; esac')
     assert make(tree, "test", "PYTHON=./python").returncode == 0
     asked = log.read_text().splitlines()
-    assert asked[-2:] == ["-m panjoin.spark.java", "-m pytest"]
+    assert asked[-2:] == ["-m panjoin.spark.java", PYTEST]
     installed = [line for line in asked if "install" in line]
     assert len(installed) == 2
     assert all("--constraint constraints.txt" in line for line in installed)
     log.unlink()
     assert make(tree, "test", "PYTHON=./python").returncode == 0
-    assert log.read_text().splitlines() == ["-m panjoin.spark.java", "-m pytest"]
+    assert log.read_text().splitlines() == ["-m panjoin.spark.java", PYTEST]
 
 
 @pytest.mark.parametrize("changed", ["pyproject.toml", "constraints.txt"])
@@ -97,8 +98,8 @@ def test_java_is_installed_only_when_none_is_found(tree: Path) -> None:
     [
         ("demo", ["-m panjoin.spark.java", "-m panjoin demo"]),
         ("doctor", ["-m panjoin.spark.java", "-m panjoin doctor"]),
-        ("test", ["-m panjoin.spark.java", "-m pytest"]),
-        ("test-all", ["-m panjoin.spark.java", "-m pytest -m slow or not slow"]),
+        ("test", ["-m panjoin.spark.java", PYTEST]),
+        ("test-all", ["-m panjoin.spark.java", f"{PYTEST} -m slow or not slow"]),
         (
             "check",
             [
@@ -126,3 +127,25 @@ def test_without_a_word_make_lists_its_commands(tree: Path) -> None:
     answer = make(tree)
     listed = [line.split()[0] for line in answer.stdout.splitlines()]
     assert listed == ["help", "demo", "test", "test-all", "check", "format", "doctor", "clean"]
+
+
+def test_continuous_integration_checks_then_tests_then_runs_the_slow_tests_with_more_examples(tree: Path) -> None:
+    shutil.copytree(ROOT / ".ci", tree / ".ci")
+    log = ready(tree, f'[ "$2" = pytest ] && echo "examples: $PANJOIN_PROFILE" >> "{tree / "log"}"')
+    answer = subprocess.run([tree / ".ci" / "run"], cwd="/", capture_output=True, text=True, check=False)
+    assert answer.returncode == 0, answer.stderr
+    asked = [line for line in log.read_text().splitlines() if "pytest" in line or "examples" in line]
+    assert asked == [
+        "-m pytest --quiet tests/house/test_layers.py", "examples: ci",
+        PYTEST, "examples: ci",
+        f"{PYTEST} -m slow", "examples: ci",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("failing", ["mypy", "pytest"])
+def test_continuous_integration_ends_at_the_first_failure(tree: Path, failing: str) -> None:
+    shutil.copytree(ROOT / ".ci", tree / ".ci")
+    log = ready(tree, f'[ "$2" = {failing} ] && exit 1')
+    answer = subprocess.run([tree / ".ci" / "run"], cwd="/", capture_output=True, text=True, check=False)
+    assert answer.returncode != 0
+    assert log.read_text().splitlines()[-1].startswith(f"-m {failing}")
