@@ -28,7 +28,9 @@ def batches_of(spark: FakeSpark, question, watermark: int = 0) -> list[tuple[Wor
 def observed(batch: int, *turns: WorkerProgress, join: str = "the join") -> SimpleNamespace:
     """As much of Spark's StreamingQueryProgress as is read."""
     metrics = {metric_name(join, "00c0ffee"): {COLUMN: [turn.to_json() for turn in turns]}, "the user's own": {"n": 3}}
-    return SimpleNamespace(batchId=batch, timestamp="2026-01-05T12:00:00Z", id="q", runId="r", observedMetrics=metrics)
+    return SimpleNamespace(
+        batchId=batch, name=None, timestamp="2026-01-05T12:00:00Z", id="q", runId="r", observedMetrics=metrics
+    )
 
 
 def progress(batch: int, turns: tuple[WorkerProgress, ...]) -> Progress:

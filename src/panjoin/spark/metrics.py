@@ -2,7 +2,7 @@
 
     worker ── JSON row beside its payloads ── observe(collect_list) ──> StreamingQueryProgress.observedMetrics
                                                                          │                │
-                                                read(query), last(query) ┘                └ any StreamingQueryListener
+                                                read(query), last(query) ┘                └ any listener (listener.py)
 
 Nothing is asked of the cluster: Spark brings the observed rows with the micro-batch, also over Spark Connect.
 
@@ -101,6 +101,7 @@ class Progress:
     timestamp: str  #: of the trigger, as Spark writes it
     query: str  #: Spark's id, the same after a restart
     run: str
+    name: str | None = None  #: of the query, where it was given one
     workers: tuple[WorkerProgress, ...] = field(default=())
 
     def tuples(self, side: Side) -> int:
@@ -196,14 +197,14 @@ def progress_of(spark: Any) -> Iterator[Progress]:
     """Of each of our joins in a StreamingQueryProgress, as a listener's `onQueryProgress` has it: `event.progress`."""
     for name, row in sorted(spark.observedMetrics.items()):
         if name.startswith(PREFIX + ":"):
-            lines = row[COLUMN] or ()
             yield Progress(
-                name.split(":", 2)[2],
-                int(spark.batchId),
-                spark.timestamp,
-                str(spark.id),
-                str(spark.runId),
-                _once(lines),
+                join=name.split(":", 2)[2],
+                batch=int(spark.batchId),
+                timestamp=spark.timestamp,
+                query=str(spark.id),
+                run=str(spark.runId),
+                name=spark.name,
+                workers=_once(row[COLUMN] or ()),
             )
 
 
