@@ -42,11 +42,14 @@ ROOMS: tuple[tuple[str, ...], ...] = (
     ("records",),
     ("names",),
     # ---- one subwindow, then subwindows over time ----
+    ("sizing",),
     ("kernels",),
     ("index",),
     ("chain",),
     # ---- the join ----
+    ("calibration", "observation"),
     ("advisor",),
+    ("advice",),
     ("engine",),
     ("",),  # panjoin/__init__.py, the public names: all that runs without Spark
     ("spark",),

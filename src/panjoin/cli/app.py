@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from panjoin import __version__
+from panjoin.cli.advise import advise
 from panjoin.cli.bench import bench
 from panjoin.cli.demo import demo
 from panjoin.cli.doctor import doctor
@@ -23,6 +24,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.command()(advise)
 app.command()(demo)
 app.command()(doctor)
 app.add_typer(bench, name="bench")

@@ -6,7 +6,7 @@ import os
 
 import pyarrow as pa
 
-from panjoin.advisor import Advisor
+from panjoin.advisor import AUTO, Advisor
 from panjoin.bounds import JoinKeys
 from panjoin.chain.batch import LEFT, RIGHT
 from panjoin.chain.watermark import Watermark
@@ -22,13 +22,19 @@ from panjoin.errors import DataError
 from panjoin.expression import Side
 from panjoin.expression import columns as condition_columns
 from panjoin.names import joined_schema
-from panjoin.options import Options
+from panjoin.options import SORTED_INDEX, Options
 from panjoin.predicate import Condition
 from panjoin.suggest import choices
 from panjoin.window import Extent, Window
 
 #: Join types whose result has the left side's columns alone.
 LEFT_ONLY = ("left_semi", "left_anti")
+
+#: Forms of result that only sorted tuples can give, or give without making pairs; and the reason as told.
+SORTED_EMITS = {
+    "ranges": "for range records name positions of sorted tuples",
+    "aggregates": "for sorted tuples are aggregated without making pairs",
+}
 
 
 def build(condition: Condition, window: Window, left: pa.Schema, right: pa.Schema, options: Options) -> Join:
@@ -43,10 +49,21 @@ def build(condition: Condition, window: Window, left: pa.Schema, right: pa.Schem
 
 def assemble(spec: JoinSpec, options: Options, crew: Crew, workers: int, watermark: Watermark) -> Join:
     """A join of `workers` workers, of which `crew` has those that are here."""
-    advisor = Advisor(options.index if not spec.keys.scans else "scan", partitions=options.partitions)
+    advisor = advise(spec, options)
     size = options.subwindow or Extent()
     manager = Manager(spec, advisor, workers=workers, subwindow=size.tuples, span=size.micros)
     return Join(spec, manager, crew, watermark, advisor)
+
+
+def advise(spec: JoinSpec, options: Options) -> Advisor:
+    """Who chooses structures, as far as there is a choice."""
+    if spec.keys.scans:
+        return Advisor("scan", why="for nothing in the condition can be indexed")
+    if options.index != AUTO:
+        return Advisor(options.index, partitions=options.partitions)
+    if options.emit in SORTED_EMITS:
+        return Advisor(SORTED_INDEX, partitions=options.partitions, why=SORTED_EMITS[options.emit])
+    return Advisor(partitions=options.partitions)
 
 
 def specify(condition: Condition, window: Window, left: pa.Schema, right: pa.Schema, options: Options) -> JoinSpec:

@@ -4,8 +4,7 @@
     LoneCrew   one of them; the others sit elsewhere, each beside a replica of the manager that gives the same commands
 
 Kernels release the GIL, so workers run side by side. A worker is only ever used by one thread at a time. Small
-batches run on the calling thread: handing a job to another thread and back costs about 50 us, as much as probing
-thousands of tuples.
+batches run on the calling thread.
 """
 
 from __future__ import annotations
@@ -16,9 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from panjoin.engine.commands import Command
 from panjoin.engine.spec import JoinSpec
 from panjoin.engine.worker import Feedback, Part, Worker
-
-#: Batches below this size do not leave the calling thread.
-TUPLES_WORTH_A_THREAD = 4096
+from panjoin.sizing import TUPLES_WORTH_A_THREAD
 
 
 class Crew:
@@ -45,6 +42,16 @@ class Crew:
         return sum(
             subwindow.memory_bytes for worker in self.workers for chain in worker.chains.values() for subwindow in chain
         )
+
+    @property
+    def structures(self) -> dict[tuple[str, int], str]:
+        """By side and number of the subwindows that are here."""
+        return {
+            (subwindow.side, subwindow.number): subwindow.index.name
+            for worker in self.workers
+            for chain in worker.chains.values()
+            for subwindow in reversed(list(chain))  # a late buffer has the number of the one before it
+        }
 
     def close(self) -> None:
         """Let the threads go."""

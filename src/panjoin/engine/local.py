@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from panjoin.advisor import Advisor
-from panjoin.chain.batch import LEFT, NO_TIME, RIGHT, Batch
+from panjoin.chain.batch import LEFT, NO_TIME, OPPOSITE, RIGHT, Batch
 from panjoin.chain.watermark import Watermark
 from panjoin.engine.commands import Command
 from panjoin.engine.crew import Crew
@@ -111,6 +111,9 @@ class Join:
     def _join(self, batch: Batch) -> Outcome:
         plan = self.manager.plan(batch)
         answers = self.crew.send(plan.probes, [Part(batch)])
+        self.advisor.probed(
+            OPPOSITE[batch.side], sum(each.asked for each in answers), sum(each.total for each in answers)
+        )
         matched = self._matched(batch, answers)
         changes = self._apply(plan.changes, _parts(plan, matched))
         statuses = [status for answer in changes for status in answer.status]
@@ -158,13 +161,16 @@ class Join:
 
     def stats(self) -> dict[str, Any]:
         """What is held and has been seen, per side."""
-        windows = self.manager.windows
+        windows, structures = self.manager.windows, self.crew.structures
         return {
             "arrived": dict(self.arrived),
             "late": dict(self.late),
             "quarantined": dict(self.quarantined),
             "watermark": self.watermark.value,
-            "subwindows": {side: [info.describe() for info in windows[side]] for side in windows},
+            "subwindows": {
+                side: [info.describe() | {"structure": structures.get((side, info.number))} for info in windows[side]]
+                for side in windows
+            },
             "memory_bytes": self.crew.memory_bytes,
             "mirror_bytes": 0 if self.mirror is None else self.mirror.memory_bytes,
         }

@@ -30,13 +30,10 @@ from panjoin.chain.late import LATE_CAPACITY, route
 from panjoin.engine.commands import Command, Create, Expire, Insert, Probe, Seal, SubwindowStatus
 from panjoin.engine.spec import JoinSpec
 from panjoin.expression import Side
+from panjoin.sizing import LARGEST, PIECES, SMALLEST, subwindow_of
 
 Array = npt.NDArray[Any]
 
-#: Default bounds of a subwindow: smaller ones cost more in probes than expiring late saves; 8M is the paper's largest.
-SMALLEST, LARGEST = 4096, 1 << 25
-#: A window is cut into this many subwindows: one in eight is what expiring whole subwindows keeps too long.
-PIECES = 8
 FOREVER = int(np.iinfo(np.int64).max)
 
 
@@ -126,6 +123,7 @@ class Manager:
         return [Probe(worker, side, live_from) for worker in owners]
 
     def _insert(self, batch: Batch, changes: list[Command]) -> None:
+        self._advisor.took(batch.side, batch.keys, batch.size, self._capacity(batch.side, batch.size))
         first = 0
         while first < batch.size:
             info = self._newest(batch, batch.size - first, changes)
@@ -179,7 +177,7 @@ class Manager:
             return self._subwindow
         window = self.spec.sides[side].count
         if window is not None:
-            return max(1, min(LARGEST, max(-(-window // PIECES), min(window, SMALLEST))))
+            return subwindow_of(window)
         # the rate of a time window is not known beforehand: half as much again as the last one held
         return max(SMALLEST, min(LARGEST, max(2 * room, self._last_size[side] + self._last_size[side] // 2)))
 

@@ -45,6 +45,7 @@ class Feedback:
     matched: Array | None = None  #: which tuples of the batch have found a match here
     form: Any = None  #: the answer in a form other than rows
     total: int = 0  #: candidates or matches found here, as cheaply as they can be known
+    asked: int = 0  #: of so many probing tuples, counted once per subwindow that could hold a match
     status: list[SubwindowStatus] = field(default_factory=list)
 
 
@@ -128,6 +129,7 @@ class Worker:
         else:
             feedback.form = self.spec.form.answer(batch, matches)
         feedback.total = sum(probe.total for match in matches for _, probe in match.probes)
+        feedback.asked = batch.size * len(matches)
         if self.spec.tracks(batch.side):
             feedback.matched = np.zeros(batch.size, bool)
             for match in matches:

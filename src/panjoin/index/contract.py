@@ -35,6 +35,7 @@ import numpy as np
 import numpy.typing as npt
 
 from panjoin.errors import DataError, ParameterError, StateError
+from panjoin.sizing import partitions_of
 
 Array = npt.NDArray[Any]
 
@@ -294,7 +295,7 @@ def create(
         raise ParameterError("capacity is needed: the number of tuples of one subwindow, such as capacity=1_000_000")
     capacity = _whole("capacity", capacity)
     if partitions is None:
-        partitions = max(1, min(65536, capacity // 128))
+        partitions = partitions_of(capacity)
     if like is not None and like.name == name:
         knobs["like"] = like
     structure = structure_class(name)

@@ -1,0 +1,1 @@
+"""Choosing structures: what is observed, what is known of costs, what follows."""
