@@ -18,6 +18,7 @@ from pyspark.sql import Row
 from panjoin.spark import processor as processors
 from panjoin.spark.metrics import WorkerProgress
 from panjoin.spark.pack import Packer, opened
+from panjoin.spark.partial import Combiner
 from panjoin.spark.plan import JoinPlan
 from panjoin.spark.processor import JoinProcessor
 from panjoin.spark.worker_keys import worker_key
@@ -82,6 +83,7 @@ class FakeSpark:
         """`forget` and `die` are the chances per call that another process is called, and that it dies half-way."""
         self.plan, self._random = plan, random.Random(seed)
         self._forget, self._die = forget, die
+        self._labelled: list[tuple[str, bytes]] = []
         self.told: list[WorkerProgress] = []
         self.handles = [FakeHandle() for _ in range(plan.workers)]
 
@@ -102,7 +104,19 @@ class FakeSpark:
                 if timer <= watermark:
                     rows += self._call(number, "handleExpiredTimer", Timers(watermark), None)
                     self.handles[number].timers.discard(timer)
-        return rows
+        return rows + self._added_up()
+
+    def _added_up(self) -> list[dict]:
+        """What the tasks behind the shuffle by label give: pieces come in any order, labels in any task."""
+        self._random.shuffle(self._labelled)
+        tasks = [[], []]
+        for label, payload in self._labelled:
+            tasks[len(label) % 2].append({"label": label, "payload": payload})
+        self._labelled = []
+        form = self.plan.spec().form
+        schema = None if form is None else form.schema
+        found = (Combiner(self.plan, schema)([pa.RecordBatch.from_pylist(task)]) for task in tasks if task)
+        return [row for batches in found for batch in batches for row in batch.to_pylist()]
 
     def _call(self, number: int, verb: str, *arguments: Any) -> list[dict]:
         arguments = tuple(list(each) if isinstance(each, Iterator) else each for each in arguments)
@@ -122,4 +136,6 @@ class FakeSpark:
             self.handles[number] = attempt
             self.told += [WorkerProgress.of(each.progress) for each in answer if each.progress is not None]
             answer = [each for each in answer if each.payload is not None]
-            return [row for each in answer for batch in opened(each.payload) for row in batch.to_pylist()]
+            self._labelled += [(each.label, each.payload) for each in answer if each.label is not None]
+            whole = [each for each in answer if each.label is None]
+            return [row for each in whole for batch in opened(each.payload) for row in batch.to_pylist()]

@@ -35,7 +35,7 @@ def spark_window(question: Question) -> Any:
 
 def plan_of(question: Question, *, workers: int = 2, **options: Any) -> JoinPlan:
     """Small subwindows, so that every edge is near."""
-    workers = workers if question.how == "inner" and options.get("emit", "rows") == "rows" else 1
+    workers = workers if question.how == "inner" else 1
     chosen = Options(**{"how": question.how, "subwindow": 8, "partitions": 2, "workers": workers, **options})
     schemas = tuple(numbered(table).schema for table in (question.left, question.right))
     return JoinPlan.of(parse(question.on), spark_window(question), schemas, chosen, "the join")

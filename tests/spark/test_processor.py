@@ -169,7 +169,7 @@ def test_another_type_of_a_column_is_refused_and_so_is_one_that_was_not_kept():
     with pytest.raises(StateError, match="right column 'x' was int32 and is now int64"):
         plan_of(wide, emit="counts").refuse_other(spark.plan.parameters)
     with pytest.raises(StateError, match=f"do not keep column '{NO}' of the left side"):
-        plan_of(question, workers=1).refuse_other(spark.plan.parameters)
+        plan_of(question).refuse_other(spark.plan.parameters)
 
 
 # ---- damage ----

@@ -60,7 +60,9 @@ class Pipeline:
         frames = self.source("left", delay), self.source("right", delay)
         joined = stream_join(*frames, on=on or self.question.on, **options)
         columns = [f"`{name}`" for name in joined.columns if name.startswith(NO)]
-        writer = joined.select(*columns).writeStream.format("parquet").option("path", str(self.directory / "out"))
+        writer = (
+            joined.select(*(columns or ["*"])).writeStream.format("parquet").option("path", str(self.directory / "out"))
+        )
         self.query = query = (
             writer.option("checkpointLocation", str(self.directory / "checkpoint")).trigger(availableNow=True).start()
         )
@@ -69,9 +71,13 @@ class Pipeline:
         finally:
             query.stop()
 
-    def answer(self) -> Counter:
+    def rows(self) -> list[dict]:
         """What the sink has."""
-        return answer_of(self.spark.read.parquet(str(self.directory / "out")).toArrow().to_pylist())
+        return self.spark.read.parquet(str(self.directory / "out")).toArrow().to_pylist()
+
+    def answer(self) -> Counter:
+        """The multiset of arrival numbers in it."""
+        return answer_of(self.rows())
 
 
 class MurderedProcessor(JoinProcessor):
@@ -216,7 +222,6 @@ def test_what_cannot_be_joined_is_refused_at_the_call(spark):
     refused("the right side has no column 'y'", on="left.x = right.y")
     refused("3 workers need as many shuffle partitions, and spark.sql.shuffle.partitions is 2", workers=3)
     refused(r"how='full' needs what all workers have found.*use workers=1 instead of 2", how="full", workers=2)
-    refused("emit='counts' needs what all workers have found", emit="counts", workers=2)
     refused("emit='ranges' names tuples by their place", emit="ranges")
     refused("no index structure is called 'b-tree'", index="b-tree")
     refused("more than one column 'x'", left=spark.readStream.format("rate").load().selectExpr("value x", "value X"))
@@ -232,3 +237,23 @@ def test_a_query_tells_its_progress_through_sparks_own(spark, tmp_path):
     assert sum(each.tuples("left") for each in told) == question.left.num_rows
     assert sum(each.pairs for each in told) == sum(nested.join(question).values())
     assert len(last(pipeline.query).workers) == 2
+
+
+def test_counts_and_aggregates_of_two_workers_are_added_up(spark, tmp_path):
+    question = registry.question("band", "last_7_and_20", size=40, batch=20)
+    pipeline = Pipeline(spark, tmp_path, question)
+    pipeline.write()
+    pipeline.run(workers=2, emit=["count", "sum(x) as s", "max(right.x) as b"])
+    found = {(row["side"], row["id"]): (row["count"], row["s"]) for row in pipeline.rows()}
+    expected = nested.aggregates(question, {"left": "x", "right": "x"})
+    assert found == {who: (one.matches, one.sum) for who, one in expected.items()}
+    assert len(pipeline.rows()) == len(expected)
+
+
+def test_static_dataframes_are_counted_by_several_workers(spark):
+    question = registry.question("band", "everything")
+    question = question._replace(batches=at_once(question.left, question.right))
+    left, right = (spark.createDataFrame(table) for table in micro_batches(question)[0])
+    joined = stream_join(left, right, on=question.on, window=spark_window(question), emit="counts", workers=2)
+    found = {(row["side"], row["id"]): row["count"] for row in joined.toArrow().to_pylist()}
+    assert found == nested.counts(question)

@@ -23,7 +23,7 @@ from panjoin.chain.batch import LEFT, OPPOSITE, RIGHT, Batch
 from panjoin.chain.match import Match
 from panjoin.chain.summary import HALF_BITS, is_number
 from panjoin.engine.fold import Fold
-from panjoin.engine.forms import Form, identity
+from panjoin.engine.forms import PerTuple, identity
 from panjoin.errors import DataError, ParameterError
 from panjoin.expression import Side
 from panjoin.kernels.fold import MAX, MIN, SUM
@@ -36,7 +36,7 @@ OPERATIONS = {"sum": SUM, "avg": SUM, "min": MIN, "max": MAX, "count": MAX}
 LONG = np.iinfo(np.int64)
 
 
-class Aggregates(Form):
+class Aggregates(PerTuple):
     """Folds columns of the stored side."""
 
     name = "aggregates"
@@ -60,21 +60,18 @@ class Aggregates(Form):
 
     def answer(self, batch: Batch, matches: Sequence[Match]) -> dict[Key | None, Any]:
         """Counts of matches under None, and a Fold per (column, operation)."""
-        stored = OPPOSITE[batch.side]
-        answer: dict[Key | None, Any] = {
-            None: sum((match.counts() for match in matches), np.zeros(batch.size, np.int64))
-        }
-        for column, operation in self._folds(stored):
-            dtype = np.float64 if pa.types.is_floating(self._kind(stored, column)) else np.int64
-            fold = Fold.empty(batch.size, operation, dtype)
-            for match in matches:
-                fold.match(match, column)
-            answer[column, operation] = fold
+        answer = self.part(batch.side, batch.size)
+        for match in matches:
+            answer[None] += match.counts()
+        for key, fold in answer.items():
+            if key is not None:
+                for match in matches:
+                    fold.match(match, key[0])
         return answer
 
     def combine(self, batch: Batch, parts: Sequence[dict[Key | None, Any]]) -> pa.Table:
         """One row per probing tuple, also for those without a match."""
-        total = self.answer(batch, ())
+        total = self.part(batch.side, batch.size)
         for part in parts:
             total[None] = total[None] + part[None]
             for key, fold in part.items():
@@ -84,6 +81,27 @@ class Aggregates(Form):
         return pa.table(
             [*identity(batch), *(self._column(one, stored, total) for one in self._wanted)], schema=self._schema
         )
+
+    def arrays(self, part: dict[Key | None, Any]) -> dict[str, Array]:
+        """Counts of matches, and the arrays of each fold under its place."""
+        found = {"matches": part[None]}
+        for place, fold in enumerate(fold for key, fold in part.items() if key is not None):
+            found |= {f"{place} {name}": array for name, array in fold.arrays().items()}
+        return found
+
+    def part(
+        self, side: Side, size: int, arrays: Mapping[str, Array] | None = None, where: Any = None
+    ) -> dict[Key | None, Any]:
+        """Of a side's probing tuples: no match, nothing folded, but for what is given."""
+        stored, place = OPPOSITE[side], slice(None) if where is None else where
+        part: dict[Key | None, Any] = {None: np.zeros(size, np.int64)}
+        for column, operation in self._folds(stored):
+            dtype = np.float64 if pa.types.is_floating(self._kind(stored, column)) else np.int64
+            part[column, operation] = Fold.empty(size, operation, dtype)
+        if arrays is not None:
+            for name, array in self.arrays(part).items():
+                array[place] = arrays[name]
+        return part
 
     def matches(self, part: dict[Key | None, Any]) -> int:
         """All that were folded."""

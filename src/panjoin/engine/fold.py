@@ -38,6 +38,11 @@ class Fold:
         high = np.zeros(size, np.int64) if operation == SUM and np.dtype(dtype).kind == "i" else None
         return cls(operation, np.zeros(size, np.int64), np.full(size, neutral(operation, dtype), dtype), high)
 
+    def arrays(self) -> dict[str, Array]:
+        """What it is made of."""
+        high = {} if self.high is None else {"high": self.high}
+        return {"present": self.present, "values": self.values, **high}
+
     def add(self, other: Fold) -> None:
         """Take in what another worker has folded."""
         self.present += other.present

@@ -10,7 +10,7 @@ worker, and only their small answers travel: one number per probing tuple instea
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -51,7 +51,23 @@ class Form(ABC):
         """Of the table."""
 
 
-class Counts(Form):
+class PerTuple(Form):
+    """A form with one row per probing tuple: parts of several workers add up tuple by tuple, also far from here.
+
+    A part is a few arrays, all as long as the batch. They can travel, and be laid out over more tuples than the
+    worker has seen.
+    """
+
+    @abstractmethod
+    def arrays(self, part: Any) -> dict[str, Array]:
+        """What a part is made of."""
+
+    @abstractmethod
+    def part(self, side: Side, size: int, arrays: Mapping[str, Array] | None = None, where: Any = None) -> Any:
+        """A part over `size` tuples of a side, with `arrays` at the places `where` (None: all), nothing elsewhere."""
+
+
+class Counts(PerTuple):
     """Matches per probing tuple."""
 
     name = "counts"
@@ -78,6 +94,17 @@ class Counts(Form):
     def matches(self, part: Any) -> int:
         """All that were counted."""
         return int(part.sum())
+
+    def arrays(self, part: Array) -> dict[str, Array]:
+        """The counts."""
+        return {"count": part}
+
+    def part(self, side: Side, size: int, arrays: Mapping[str, Array] | None = None, where: Any = None) -> Array:
+        """Zero where no worker has counted."""
+        counts = np.zeros(size, np.int64)
+        if arrays is not None:
+            counts[slice(None) if where is None else where] = arrays["count"]
+        return counts
 
 
 class Total(Form):

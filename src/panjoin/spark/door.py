@@ -101,9 +101,7 @@ def settled_workers(options: Options, spark: SparkSession) -> int:
 
 
 def _needs_one(options: Options) -> str | None:
-    if options.how != "inner":
-        return f"how={options.how!r}"
-    return None if options.emit in ("rows", "total") else f"emit={options.emit!r}"
+    return None if options.how == "inner" else f"how={options.how!r}"
 
 
 def refuse_form(options: Options) -> None:

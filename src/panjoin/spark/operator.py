@@ -32,13 +32,12 @@ from panjoin.records import refuse_duplicates
 from panjoin.spark import door
 from panjoin.spark.metrics import COLUMN, metric_name
 from panjoin.spark.pack import MESSAGE_DDL, Packer, Unpacker
+from panjoin.spark.partial import Combiner, adds_up
 from panjoin.spark.plan import SIDES, JoinPlan
-from panjoin.spark.processor import JoinProcessor
+from panjoin.spark.processor import ANSWER_DDL, JoinProcessor
 from panjoin.spark.static import StaticJoin
 from panjoin.spark.worker_keys import worker_key
 from panjoin.window import Window
-
-_ANSWER_DDL = "payload binary, progress string"
 
 
 def stream_join(
@@ -91,12 +90,20 @@ def _assembled(plan: JoinPlan, left: DataFrame, right: DataFrame, result: Struct
     keys = [sf.lit(worker_key(number)).cast("int") for number in range(plan.workers)]
     messages = _packed(plan, 0, left).unionAll(_packed(plan, 1, right))
     workers = messages.select(sf.explode(sf.array(*keys)).alias("worker"), "*").groupBy("worker")
+    schema, adding = arrow_schema(result), adds_up(plan.spec().form, plan.workers)
     if not left.isStreaming:
-        return workers.applyInArrow(StaticJoin(plan, arrow_schema(result)).rows, result)
-    timed = "EventTime" if plan.window.timed else "None"
-    answers = workers.transformWithState(JoinProcessor(plan), _ANSWER_DDL, "Append", timed)
-    told = answers.observe(metric_name(plan.name, secrets.token_hex(4)), sf.collect_list("progress").alias(COLUMN))
-    return told.mapInArrow(Unpacker(arrow_schema(result)), result)
+        if not adding:
+            return workers.applyInArrow(StaticJoin(plan, schema).rows, result)
+        answers = workers.applyInArrow(StaticJoin(plan, schema).answers, ANSWER_DDL)
+    else:
+        timed = "EventTime" if plan.window.timed else "None"
+        answers = workers.transformWithState(JoinProcessor(plan), ANSWER_DDL, "Append", timed)
+        name = metric_name(plan.name, secrets.token_hex(4))
+        answers = answers.observe(name, sf.collect_list("progress").alias(COLUMN))
+    if not adding:
+        return answers.mapInArrow(Unpacker(schema), result)
+    labelled = answers.where("label IS NOT NULL").repartition(plan.workers, "label")
+    return labelled.mapInArrow(Combiner(plan, schema), result)
 
 
 def _packed(plan: JoinPlan, number: int, frame: DataFrame) -> DataFrame:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
+from itertools import chain, groupby
 from typing import Any
 
 import pyarrow as pa
@@ -26,6 +27,7 @@ from panjoin.expression import Side
 from panjoin.spark.meter import Meter
 from panjoin.spark.metrics import WorkerProgress
 from panjoin.spark.pack import Message, in_order, opened, payloads
+from panjoin.spark.partial import label_of
 from panjoin.spark.plan import SIDES, JoinPlan
 from panjoin.spark.recovery import journaled, rebuilt
 from panjoin.spark.resident import MICROS_PER_MILLI, Resident, Residents
@@ -36,6 +38,12 @@ from panjoin.spark.worker_keys import worker_key
 MOST_OUTPUT = (1 << 31) - (1 << 20)
 #: Workers whose windows one process keeps: those of two queries on a machine of four cores.
 RESIDENTS_KEPT = 8
+
+#: A payload, and its label if it is a piece that has to be added to others (`partial.py`).
+Answer = tuple[str | None, pa.Buffer]
+#: What `transformWithState` gives back.
+ANSWER = pa.schema({"payload": pa.binary(), "label": pa.string(), "progress": pa.string()})
+ANSWER_DDL = "payload binary, label string, progress string"
 
 RESIDENTS = Residents(RESIDENTS_KEPT)
 
@@ -77,7 +85,7 @@ class JoinProcessor(StatefulProcessor):
         meter.seconds["total"] = time.perf_counter() - started
         progress = self._progress(resident, meter, header)
         RESIDENTS.keep(header, resident)
-        yield Row(payload=None, progress=progress.to_json())
+        yield Row(payload=None, label=None, progress=progress.to_json())
 
     def _windows(self, header: Header, number: int) -> Resident:
         if header.version == 0:
@@ -86,13 +94,13 @@ class JoinProcessor(StatefulProcessor):
         resident = RESIDENTS.take(header, self.plan, number)
         return rebuilt(self.plan, number, header, self._record) if resident is None else resident
 
-    def _join(self, resident: Resident, watermark: int, messages: dict[Side, list[Message]]) -> Iterator[pa.Buffer]:
+    def _join(self, resident: Resident, watermark: int, messages: dict[Side, list[Message]]) -> Iterator[Answer]:
         """Payloads of the result, in the order of processing."""
         if watermark > 0 and self.plan.window.timed:  # 0 is Spark's word for none yet
-            yield from _packed(resident.pass_time(watermark * MICROS_PER_MILLI))
+            yield from packed(resident.pass_time(watermark * MICROS_PER_MILLI))
         for side in SIDES:
             batches = (batch for message in messages[side] for batch in opened(message.payload))
-            yield from _packed(resident.receive(side, batches))
+            yield from packed(resident.receive(side, batches))
 
     def _progress(self, resident: Resident, meter: Meter, header: Header) -> WorkerProgress:
         return meter.progress(
@@ -117,26 +125,21 @@ class JoinProcessor(StatefulProcessor):
         return due
 
 
-def _packed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Buffer]:
-    first = next(batches, None)
-    if first is None:
-        return
-    for _, payload in payloads(_chain(first, batches), first.schema):
-        yield payload
+def packed(batches: Iterable[pa.RecordBatch]) -> Iterator[Answer]:
+    """Rows of result, or pieces of answers, as what crosses to Spark."""
+    for label, group in groupby(batches, label_of):
+        first = next(group)
+        for _, payload in payloads(chain([first], group), first.schema):
+            yield label, payload
 
 
-def _chain(first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    yield first
-    yield from rest
-
-
-def _limited(found: Iterator[pa.Buffer]) -> Iterator[Row]:
+def _limited(found: Iterable[Answer]) -> Iterator[Row]:
     size = 0
-    for payload in found:
+    for label, payload in found:
         size += payload.size
         if size > MOST_OUTPUT:
             raise DataError(
                 f"one micro-batch gives more than {MOST_OUTPUT} bytes of result in one worker, more than Spark takes; "
                 f"let micro-batches bring less (maxFilesPerTrigger, maxOffsetsPerTrigger), or use more workers"
             )
-        yield Row(payload=payload.to_pybytes(), progress=None)
+        yield Row(payload=payload.to_pybytes(), label=label, progress=None)

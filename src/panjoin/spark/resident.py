@@ -27,6 +27,7 @@ from panjoin.engine.worker import Feedback, Part
 from panjoin.expression import Side
 from panjoin.spark.meter import Meter
 from panjoin.spark.pack import grouped
+from panjoin.spark.partial import adds_up, pieces
 from panjoin.spark.plan import SIDES, JoinPlan
 from panjoin.spark.state import Header
 
@@ -118,8 +119,10 @@ class Resident:
         return max(now + 1, min(last) // MICROS_PER_MILLI + 1) if last else None
 
     def _rows(self, outcomes: list[Outcome]) -> Iterator[pa.RecordBatch]:
-        meter = self.crew.meter
-        for rows in meter.timed("emit", Result(outcomes, self._shape, self.spec.form).batches()):
+        meter, form = self.crew.meter, self.spec.form
+        whole = Result(outcomes, self._shape, form)
+        found = pieces(form, outcomes) if adds_up(form, self.plan.workers) else whole.batches()
+        for rows in meter.timed("emit", found):
             meter.rows += rows.num_rows
             yield rows
         meter.answered(outcomes)

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from panjoin.spark.pack import Message, in_order, opened
 from panjoin.spark.plan import SIDES, JoinPlan
+from panjoin.spark.processor import ANSWER, packed
 from panjoin.spark.resident import Resident
 from panjoin.spark.worker_keys import worker_key
 
@@ -27,6 +28,10 @@ class StaticJoin:
 
     def rows(self, key: tuple[pa.Scalar, ...], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The rows of one worker."""
+        for rows in self._joined(key, batches):
+            yield pa.RecordBatch.from_arrays(rows.columns, schema=self.schema)
+
+    def _joined(self, key: tuple[pa.Scalar, ...], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         numbers = {worker_key(number): number for number in range(self.plan.workers)}
         resident = Resident(self.plan, numbers[key[0].as_py()])
         messages = in_order(
@@ -37,13 +42,13 @@ class StaticJoin:
             )
         )
         for side in SIDES:
-            for rows in resident.receive(
-                side, (batch for message in messages if message.side == side for batch in opened(message.payload))
-            ):
-                yield self._named(rows)
+            batches = (batch for message in messages if message.side == side for batch in opened(message.payload))
+            yield from resident.receive(side, batches)
             resident.crew.clear()
-        for rows in resident.end():
-            yield self._named(rows)
+        yield from resident.end()
 
-    def _named(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        return pa.RecordBatch.from_arrays(rows.columns, schema=self.schema)
+    def answers(self, key: tuple[pa.Scalar, ...], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The pieces of one worker's answers, where those of several have to be added."""
+        for label, payload in packed(self._joined(key, batches)):
+            answer = {"payload": [payload.to_pybytes()], "label": [label], "progress": [None]}
+            yield pa.RecordBatch.from_pydict(answer, schema=ANSWER)
