@@ -2,9 +2,10 @@
 
     push("left", anything) --to_batch--> RecordBatch --RecordDoor("left").admit--> RecordBatch of one schema for good
 
-Invariants: the memory of Arrow data and of plain numpy columns is not copied; values are never changed on the way (64
-bits beside a NULL stay 64 bits, a NaN in a float column stays a NaN and is no NULL); after the first batch every batch
-of a side has the same names, types and column order; a refused batch leaves the door as it was.
+Invariants: the memory of Arrow data and of plain numpy columns is not copied, but for the few layouts that Arrow itself
+cannot pick rows out of (panjoin.layouts); values are never changed on the way (64 bits beside a NULL stay 64 bits, a
+NaN in a float column stays a NaN and is no NULL); after the first batch every batch of a side has the same names, types
+and column order; a refused batch leaves the door as it was.
 
 pandas: in float columns NaN stays NaN; in object columns None and NaN are NULL; NaT and pd.NA are NULL; the index is
 not a column. (pandas itself turns [2**53 + 1, None] into floats: give such columns dtype "Int64" or object.)
@@ -21,6 +22,7 @@ import numpy as np
 import pyarrow as pa
 
 from panjoin.errors import DataError
+from panjoin.layouts import in_layout, kept, same_values
 
 _WHAT_WE_TAKE = "give a pyarrow RecordBatch or Table, a pandas or polars DataFrame, or a dict of arrays by column name"
 
@@ -68,11 +70,12 @@ class RecordDoor:
                 raise DataError(f"{self.side} batch is malformed: {error}; nothing of it was used") from None
         if self.schema is None:
             schema = _checked(batch.schema, self.side)
-            self.schema = schema
         else:
             schema = self.schema
             self._refuse_other_names(batch.schema.names, schema.names)
-        return pa.RecordBatch.from_arrays([self._fit(batch, field) for field in schema], schema=schema)
+        admitted = pa.RecordBatch.from_arrays([self._fit(batch, field) for field in schema], schema=schema)
+        self.schema = schema
+        return admitted
 
     def _refuse_other_names(self, names: list[str], known: list[str]) -> None:
         refuse_duplicates(names, self.side)
@@ -92,9 +95,9 @@ class RecordDoor:
         column = batch.column(field.name)
         if column.type == field.type:
             return column
-        if _same_values(column.type, field.type):
+        if same_values(column.type, field.type):
             try:
-                return _in_layout(column, field.type)
+                return in_layout(column, field.type)
             except pa.ArrowException as error:
                 reason = f" ({error})"
         else:
@@ -115,7 +118,7 @@ def refuse_duplicates(names: list[str], side: str, *, case_sensitive: bool = Tru
 
 
 def _checked(schema: pa.Schema, side: str) -> pa.Schema:
-    """The schema to remember: no duplicates, no column without a type; any column may hold a NULL some day."""
+    """The schema to remember: no duplicates, no column without a type, layouts that can be kept; any may hold NULLs."""
     if len(schema) == 0:
         raise DataError(f"{side} batch has no columns; {_WHAT_WE_TAKE}")
     refuse_duplicates(schema.names, side)
@@ -125,27 +128,10 @@ def _checked(schema: pa.Schema, side: str) -> pa.Schema:
                 f"{side} column {field.name!r} has no type: it holds nothing but NULL, or nothing at all; "
                 f"in the first batch say which type it has, for example pyarrow.array(values, pyarrow.int64())"
             )
-    return pa.schema([field.with_nullable(True) for field in schema])
-
-
-def _same_values(one: pa.DataType, other: pa.DataType) -> bool:
-    """True when two types are layouts of the same values, so that a cast between them changes nothing."""
-    if pa.types.is_null(one):
-        return True
-    if pa.types.is_dictionary(one) or pa.types.is_dictionary(other):
-        return _same_values(*(t.value_type if pa.types.is_dictionary(t) else t for t in (one, other)))
-    texts = (pa.string(), pa.large_string(), pa.string_view())
-    bytestrings = (pa.binary(), pa.large_binary(), pa.binary_view())
-    return one == other or any(one in group and other in group for group in (texts, bytestrings))
-
-
-def _in_layout(column: pa.Array, kind: pa.DataType) -> pa.Array:
-    """The same values in another layout. Arrow casts between a dictionary and the very type of its values alone."""
-    if pa.types.is_dictionary(column.type) and not pa.types.is_dictionary(kind):
-        column = column.dictionary_decode()
-    elif pa.types.is_dictionary(kind) and not pa.types.is_dictionary(column.type):
-        column = column.cast(kind.value_type)
-    return column.cast(kind)
+    try:
+        return pa.schema([field.with_nullable(True).with_type(kept(field.type)) for field in schema])
+    except DataError as error:
+        raise DataError(f"{side} batch: {error}") from None
 
 
 # ---- from what we take ----
@@ -181,10 +167,6 @@ def _from_pandas(frame: Any, schema: pa.Schema | None, side: str) -> pa.RecordBa
         series = frame.iloc[:, number]
         plain = isinstance(series.dtype, np.dtype) and series.dtype.kind in "biuf"
         columns[name] = _array(series.to_numpy() if plain else series, name, schema, side)
-        kind = columns[name].type
-        if pa.types.is_dictionary(kind) and kind.index_type.bit_width < 32:  # grows with the number of categories
-            wide = pa.dictionary(pa.int32(), kind.value_type, kind.ordered)
-            columns[name] = columns[name].cast(wide)
     return _from_columns(columns, side)
 
 

@@ -39,6 +39,7 @@ ROOMS: tuple[tuple[str, ...], ...] = (
     ("wholeband", "writtenband"),
     ("equality", "edges"),
     ("bounds",),
+    ("layouts",),
     ("records",),
     ("names",),
     # ---- one subwindow, then subwindows over time ----

@@ -66,17 +66,24 @@ class StreamJoin:
         on: str | Condition,
         window: CountWindow | TimeWindow | MixedWindow,
         schemas: tuple[pa.Schema, pa.Schema] | None = None,
+        validate: bool = False,
         clock: Callable[[], float] = time.monotonic,
         **options: Any,
     ) -> None:
-        """`schemas` lets the condition be checked here instead of at the first push; for `options` see `Options`."""
+        """For `options` see `Options`.
+
+        `schemas` lets the condition be checked here instead of at the first push. With `validate`, every batch is
+        checked to the last offset before anything reads it: for Arrow data from sources that are not trusted.
+        """
         self.condition, self.window = parse(on), window
         self.options = Options.of(options)
         self.options.check_index(structures.names())
         self.options.check_window(window)
         self._clock = clock
         given = (None, None) if schemas is None else schemas
-        self._doors = {side: RecordDoor(side, schema) for side, schema in zip(SIDES, given, strict=True)}
+        self._doors = {
+            side: RecordDoor(side, schema, validate=validate) for side, schema in zip(SIDES, given, strict=True)
+        }
         self._collector = Collector(count=self.options.batch_size, seconds=seconds(self.options.batch_time))
         self._waiting: list[Waiting] = []
         self._join: Join | None = None

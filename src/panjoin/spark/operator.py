@@ -108,8 +108,8 @@ def _assembled(plan: JoinPlan, left: DataFrame, right: DataFrame, result: Struct
 
 def _packed(plan: JoinPlan, number: int, frame: DataFrame) -> DataFrame:
     side, schema = SIDES[number], plan.schemas[number]
-    if len(schema) < len(frame.columns):
-        frame = frame.select(*[sf.col(f"`{name.replace('`', '``')}`") for name in schema.names])
+    quoted = [f"`{name.replace('`', '``')}`" for name in schema.names]
+    frame = frame.select(*[sf.col(name).alias(f"c{at}") for at, name in enumerate(quoted)])  # mapInArrow quotes none
     return frame.mapInArrow(Packer(side, schema), MESSAGE_DDL)
 
 
