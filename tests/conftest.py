@@ -8,12 +8,13 @@ that repeats it alone.
 import os
 import random
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
-from pyspark.sql import SparkSession
 
-from tests.spark_session import start_spark
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 # No deadline: the first example of a test pays for compiling a kernel, which takes seconds (for the same reason
 # `too_slow` says nothing about the strategy).
@@ -46,8 +47,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+def spark(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SparkSession]":
     """One small local Spark for the whole run, started by the first test that asks for it."""
+    from tests.spark_session import start_spark  # noqa: PLC0415  (pyspark takes a second to import)
+
     session = start_spark(tmp_path_factory.mktemp("spark"))
     yield session
     session.stop()

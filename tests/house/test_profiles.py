@@ -1,6 +1,7 @@
 """How many examples a property is tried with, and how a run is repeated."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -36,3 +37,30 @@ def test_slow_tests_are_left_out_unless_asked_for() -> None:
     name = "test_slow_tests_are_left_out_unless_asked_for"
     assert name not in collect().stdout
     assert name in collect("-m", "slow or not slow").stdout
+
+
+_COUNTED = """
+from hypothesis import given, strategies as st
+
+count = 0
+
+@given(st.integers(0, 2**60))
+def test_property(number):
+    global count
+    count += 1
+
+def test_how_often():
+    print("tried", count)
+"""
+
+
+@pytest.mark.slow
+def test_the_nightly_profile_really_tries_ten_thousand_examples(tmp_path: Path) -> None:
+    (tmp_path / "test_counted.py").write_text(_COUNTED)
+    answer = subprocess.run(
+        [sys.executable, "-m", "pytest", "-s", "-p", "no:cacheprovider", "-p", "tests.conftest", tmp_path],
+        cwd=ROOT, env=os.environ | {"PANJOIN_PROFILE": "nightly"}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert answer.returncode == 0, answer.stdout
+    (tried,) = re.findall(r"tried (\d+)", answer.stdout)
+    assert int(tried) >= 10_000

@@ -6,8 +6,10 @@ import os
 import threading
 import time
 
+import numba
 import pytest
 
+import panjoin as pj
 from panjoin.kernels.threads import run_all
 
 
@@ -53,3 +55,12 @@ def test_a_forked_child_does_not_wait_for_its_parents_threads() -> None:
         run_all([lambda: None] * 3)
         os._exit(7)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+
+
+def test_a_join_starts_no_threading_layer_of_numba_so_that_it_cannot_matter_which_one_there_is() -> None:
+    side = {"k": range(10_000)}
+    with pj.StreamJoin(on="left.k = right.k", window=pj.CountWindow(10_000), workers=2) as join:
+        join.push("left", side)
+        assert join.push("right", side).count == 10_000
+    with pytest.raises(ValueError, match="Threading layer is not initialized"):
+        numba.threading_layer()

@@ -110,6 +110,23 @@ def test_pandas_columns_keep_64_bits_beside_a_null_and_nan_stays_nan():
     assert batch.schema.names == list(frame.columns)
 
 
+def test_nanoseconds_since_1970_beside_a_null_keep_every_digit():
+    nanos = 1_700_000_000_123_456_789
+    frame = pd.DataFrame(
+        {
+            "whole": pd.array([nanos, None], dtype="Int64"),
+            "time": pd.Series([nanos, None], dtype="Int64").astype("datetime64[ns]"),
+            "object": pd.Series([nanos, None], dtype=object),
+        }
+    )
+    told = {"list": [nanos, None], "masked": np.ma.array([nanos, 0], mask=[False, True])}
+    for batch in (to_batch(frame), to_batch(told), to_batch(pl.DataFrame({"whole": [nanos, None]}))):
+        for name in batch.schema.names:
+            column = batch.column(name)
+            assert column.null_count == 1, name
+            assert column.cast(pa.int64())[0].as_py() == nanos, name
+
+
 def test_plain_pandas_columns_share_their_memory():
     frame = pd.DataFrame({"a": np.arange(100), "b": np.arange(100) * 0.5})
     batch = to_batch(frame)
