@@ -28,3 +28,7 @@ class StateError(PanJoinError, RuntimeError):
 
 class DamageError(PanJoinError, RuntimeError):
     """Stored bytes of ours (state, resident files) are damaged or of another format."""
+
+
+class SpaceError(PanJoinError, RuntimeError):
+    """A directory of ours has no room left for what must lie there."""

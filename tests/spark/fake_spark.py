@@ -1,14 +1,19 @@
 """As much of Spark as a stateful processor sees, without a JVM: state that commits or not, timers, shuffled messages.
 
-Every call may happen in another process (`forget`), and any attempt may fail and be repeated (`fail_at`): what a worker
-keeps outside the state must not matter.
+Every call may happen in another process, which may find the files of the one before (`forget`), and any attempt may fail and
+be repeated (`fail_at`): what a worker keeps outside the state must not matter.
 """
 
 from __future__ import annotations
 
 import copy
 import random
+import shutil
+import tempfile
+import weakref
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,11 +21,13 @@ import pyarrow as pa
 from pyspark.sql import Row
 
 from panjoin.spark import processor as processors
+from panjoin.spark.keeper import Keeper
 from panjoin.spark.metrics import WorkerProgress
 from panjoin.spark.pack import Packer, opened
 from panjoin.spark.partial import Combiner
 from panjoin.spark.plan import JoinPlan
 from panjoin.spark.processor import JoinProcessor
+from panjoin.spark.residence import Residence
 from panjoin.spark.worker_keys import worker_key
 
 
@@ -80,8 +87,13 @@ class FakeSpark:
     """All workers of one query."""
 
     def __init__(self, plan: JoinPlan, *, seed: int = 0, forget: float = 0.0, die: float = 0.0) -> None:
-        """`forget` and `die` are the chances per call that another process is called, and that it dies half-way."""
+        """`forget` and `die` are the chances per call that another process is called, and that it dies half-way.
+
+        Every other time, the other process is one on another machine: files of before are not there.
+        """
         self.plan, self._random = plan, random.Random(seed)
+        self.directory = Path(tempfile.mkdtemp())
+        weakref.finalize(self, shutil.rmtree, self.directory, ignore_errors=True)
         self._forget, self._die = forget, die
         self._labelled: list[tuple[str, bytes]] = []
         self.told: list[WorkerProgress] = []
@@ -118,16 +130,23 @@ class FakeSpark:
         found = (Combiner(self.plan, schema)([pa.RecordBatch.from_pylist(task)]) for task in tasks if task)
         return [row for batches in found for batch in batches for row in batch.to_pylist()]
 
+    def other_process(self, *, files: bool = True) -> None:
+        """The next call happens elsewhere: in another process of this executor, or of another one, without its files."""
+        processors.KEEPER = Keeper(processors.RESIDENTS_KEPT)
+        if not files:
+            shutil.rmtree(self.directory)
+            self.directory.mkdir()
+
     def _call(self, number: int, verb: str, *arguments: Any) -> list[dict]:
         arguments = tuple(list(each) if isinstance(each, Iterator) else each for each in arguments)
         while True:
             if self._random.random() < self._forget:
-                processors.RESIDENTS._held.clear()
+                self.other_process(files=self._random.random() < 0.5)
             attempt = copy.deepcopy(self.handles[number])
             attempt.puts, attempt.fail_at = 0, None
             if self._random.random() < self._die:
                 attempt.fail_at = self._random.randrange(4)
-            processor = JoinProcessor(self.plan)
+            processor = JoinProcessor(replace(self.plan, residence=Residence(str(self.directory))))
             processor.init(attempt)
             try:
                 answer = list(getattr(processor, verb)((worker_key(number),), *arguments))

@@ -102,7 +102,7 @@ def test_every_step_has_its_seconds_within_the_total():
         for worker in turns:
             steps = dict(worker.seconds)
             total = steps.pop("total")
-            assert set(steps) == {"rebuild", "prepare", "probe", "insert", "emit", "state"}
+            assert set(steps) == {"rebuild", "prepare", "probe", "insert", "emit", "state", "files"}
             assert 0 < sum(steps.values()) <= total * 1.01
 
 

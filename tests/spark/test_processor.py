@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 from panjoin.errors import DamageError, DataError, StateError
+from panjoin.spark import keeper, resident, state
 from panjoin.spark import processor as processors
-from panjoin.spark import resident, state
 from panjoin.spark.chunk import Chunk
 from panjoin.spark.state import Header
 from tests import registry
@@ -17,11 +17,6 @@ from tests.spark.questions import NO, answer_of, micro_batches, plan_of, with_pl
 from tests.spark.runtimes import FAR
 
 CHUNKS, HEADER = "chunks", "header"
-
-
-@pytest.fixture(autouse=True)
-def _no_residents_of_other_tests():
-    processors.RESIDENTS._held.clear()
 
 
 def fed(question, *, until=None, **options):
@@ -178,7 +173,7 @@ def test_another_type_of_a_column_is_refused_and_so_is_one_that_was_not_kept():
 def _damaged(spark, change):
     key = max(spark.handles[0].maps[CHUNKS])
     change(spark.handles[0].maps[CHUNKS], key)
-    processors.RESIDENTS._held.clear()
+    spark.other_process(files=False)
     return f"part {key[2]} of {key[0]} subwindow {key[1]}"
 
 
@@ -205,7 +200,7 @@ def test_chunks_that_contradict_the_books_are_an_error():
     chunks, schema = spark.handles[0].maps[CHUNKS], spark.plan.schema("left")
     chunk = Chunk.of(chunks["left", 0, 0][0], schema, "it")
     chunks["left", 0, 0] = (Chunk(chunk.rows.slice(1), chunk.first_no + 1).to_bytes(),)
-    processors.RESIDENTS._held.clear()
+    spark.other_process(files=False)
     left, right = micro_batches(question)[4]
     with pytest.raises(
         DamageError, match="left subwindow 0 has 7 tuples and 0 late ones in the state, but the books say 8"
@@ -228,8 +223,8 @@ def test_a_damaged_header_is_an_error():
 def test_windows_are_taken_from_the_process_when_they_equal_the_state_and_only_then(monkeypatch):
     question = registry.question("band", "everything")
     made = []
-    real = processors.rebuilt
-    monkeypatch.setattr(processors, "rebuilt", lambda *arguments: made.append(arguments[1]) or real(*arguments))
+    real = keeper.rebuilt
+    monkeypatch.setattr(keeper, "rebuilt", lambda *arguments: made.append(arguments[1]) or real(*arguments))
     spark, _ = fed(question, until=3)
     assert made == []
     before = FakeSpark(spark.plan)

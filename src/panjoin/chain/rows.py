@@ -43,6 +43,11 @@ class Rows:
         if len(self._chunks) > 1:
             self._chunks = [pa.concat_batches(self._chunks)]
 
+    def whole(self) -> pa.RecordBatch | None:
+        """All rows; None when there never were any."""
+        self.compact()
+        return self._chunks[0] if self._chunks else None
+
     def take(self, positions: Array, columns: list[str] | None = None) -> pa.RecordBatch:
         """The rows at these positions, in this order, or some columns of them."""
         chunks = self._chunks if columns is None else [chunk.select(columns) for chunk in self._chunks]

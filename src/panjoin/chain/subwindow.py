@@ -16,16 +16,19 @@ A subwindow that receives tuples settles the matches that still wait to be read 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from panjoin.chain.batch import NO_TIME, Batch
 from panjoin.chain.rows import Rows
 from panjoin.chain.summary import Summary
 from panjoin.expression import Side
+from panjoin.index.contract import structure_class
 from panjoin.kernels.live import live_prefix
 
 if TYPE_CHECKING:
@@ -35,6 +38,8 @@ if TYPE_CHECKING:
 Array = npt.NDArray[Any]
 
 NEVER = np.iinfo(np.int64).max
+
+_INDEX = "index "  #: before the names of the index's own arrays
 
 
 class Subwindow:
@@ -77,6 +82,11 @@ class Subwindow:
             if self._numbers is not None and self.size
             else self.first_no + self.size
         )
+
+    @property
+    def timed(self) -> bool:
+        """Whether its tuples have event times."""
+        return self._times is not None
 
     @property
     def times(self) -> Array:
@@ -132,6 +142,58 @@ class Subwindow:
             match.settle()
         self.index.seal()
         self.rows.compact()
+
+    # ---- sealed, as arrays: how it is written to a file, and held in a map of that file ----
+
+    def outline(self) -> dict[str, Any]:
+        """What is not an array, as JSON can hold it."""
+        return {
+            "structure": self.index.name,
+            "first_no": self.first_no,
+            "size": self.size,
+            "oldest": self.oldest,
+            "newest": self.newest,
+        }
+
+    def arrays(self) -> dict[str, Array]:
+        """The arrays of a sealed subwindow, without its rows and its marks."""
+        beside = {"times": self._times, "numbers": self._numbers}
+        named = {name: array[: self.size] for name, array in beside.items() if array is not None}
+        named |= {} if self._by_time is None else {"by_time": self._by_time}
+        return named | {f"{_INDEX}{name}": array for name, array in self.index.arrays().items()}
+
+    @classmethod
+    def open(
+        cls,
+        side: Side,
+        number: int,
+        outline: Mapping[str, Any],
+        arrays: Mapping[str, Array],
+        rows: pa.RecordBatch | None,
+        *,
+        tracked: bool,
+    ) -> Subwindow:
+        """From what `outline`, `arrays` and the rows of a sealed one were; nothing is copied."""
+        named = {name.removeprefix(_INDEX): array for name, array in arrays.items() if name.startswith(_INDEX)}
+        index = structure_class(outline["structure"]).open(named)
+        opened = cls(side, number, index, first_no=outline["first_no"], timed=False, tracked=tracked)
+        opened.size, opened.oldest, opened.newest = outline["size"], outline["oldest"], outline["newest"]
+        opened._times, opened._numbers = arrays.get("times"), arrays.get("numbers")
+        opened._by_time = arrays.get("by_time")
+        if rows is not None:
+            opened.rows.append(rows)
+        return opened
+
+    def share(self, opened: Subwindow) -> None:
+        """Keep the arrays of this one, opened from our own, in place of ours."""
+        self.index, self.rows = opened.index, opened.rows
+        self._times, self._numbers, self._by_time = opened._times, opened._numbers, opened._by_time
+
+    def order_by_time(self) -> Array:
+        """Ids of a sealed subwindow in order of their times, sorted once."""
+        if self._by_time is None:
+            self._by_time = np.argsort(self.times)
+        return self._by_time
 
     def expects(self, match: Match) -> None:
         """Remember a match that has not been read yet: it must be settled before this subwindow changes."""
@@ -191,14 +253,17 @@ class Subwindow:
             return np.empty(0, np.int64)
         self._left_before = after
         if self.sealed:
-            if self._by_time is None:
-                self._by_time = np.argsort(self.times)
-            first, last = np.searchsorted(self.times, (before, after), sorter=self._by_time)
-            ids = np.sort(self._by_time[first:last])
+            by_time = self.order_by_time()
+            first, last = np.searchsorted(self.times, (before, after), sorter=by_time)
+            ids = np.sort(by_time[first:last])
         else:
             ids = np.flatnonzero((self.times >= before) & (self.times < after))
         unmatched: Array = ids[~self.matched[ids]]
         return unmatched
+
+    def left_before_time(self, time: int) -> None:
+        """Tuples older than this had left already, when the subwindow was somewhere else."""
+        self._left_before = max(self._left_before, time)
 
     @property
     def memory_bytes(self) -> int:

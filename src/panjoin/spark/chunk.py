@@ -22,7 +22,8 @@ from panjoin.errors import DamageError
 Array = npt.NDArray[Any]
 
 FORMAT = 1
-HEADER, CHUNK, MARKS = 1, 2, 3  #: kinds
+HEADER, CHUNK, MARKS = 1, 2, 3  #: kinds in the state
+MANIFEST, PARTS = 4, 5  #: kinds in resident files
 _MAGIC = b"PJST"
 _FRAME = struct.Struct("<4sHHQI")
 _NUMBERS = "arrival number"  #: the last column, where numbers are listed; found by its place, any name is free
@@ -34,7 +35,7 @@ def framed(kind: int, body: Any) -> bytes:
     return b"".join([_FRAME.pack(_MAGIC, FORMAT, kind, view.nbytes, zlib.crc32(view)), view])
 
 
-def unframed(blob: bytes | bytearray | None, kind: int, what: str) -> memoryview:
+def unframed(blob: bytes | bytearray | memoryview | None, kind: int, what: str) -> memoryview:
     """The body; `what` names the blob in messages."""
     if blob is None:
         raise _damage(what, "it is missing")

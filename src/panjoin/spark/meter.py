@@ -1,6 +1,6 @@
 """What one turn of a worker did, measured where it happens, and told as a `WorkerProgress`.
 
-    turn   [ rebuild | prepare | probe | insert | emit ......... | state ]      total: all of it
+    turn   [ rebuild | prepare | probe | insert | emit ......... | state | files ]      total: all of it
 
 Counting costs nothing beside the work: a clock is read a few times per batch, and what the subwindows hold is read from
 their own books once per turn.
@@ -24,7 +24,7 @@ from panjoin.engine.worker import Worker
 from panjoin.expression import Side
 from panjoin.spark.metrics import SIDES, SubwindowProgress, WorkerProgress
 
-STEPS = ("rebuild", "prepare", "probe", "insert", "emit", "state", "total")
+STEPS = ("rebuild", "prepare", "probe", "insert", "emit", "state", "files", "total")
 _COUNTERS = ("arrived", "late", "quarantined")
 
 Item = TypeVar("Item")

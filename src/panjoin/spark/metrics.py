@@ -64,7 +64,7 @@ class WorkerProgress:
     watermark: int | None  #: microseconds since 1970
     bytes_resident: int
     bytes_state: int
-    seconds: Mapping[str, float]  #: by step: rebuild, prepare, probe, insert, emit, state, total
+    seconds: Mapping[str, float]  #: by step: rebuild, prepare, probe, insert, emit, state, files, total
     placement: str = "arrival"
     subwindows: tuple[SubwindowProgress, ...] = ()
 

@@ -35,6 +35,7 @@ from panjoin.spark.pack import MESSAGE_DDL, Packer, Unpacker
 from panjoin.spark.partial import Combiner, adds_up
 from panjoin.spark.plan import SIDES, JoinPlan
 from panjoin.spark.processor import ANSWER_DDL, JoinProcessor
+from panjoin.spark.residence import Residence
 from panjoin.spark.static import StaticJoin
 from panjoin.spark.worker_keys import worker_key
 from panjoin.window import Window
@@ -54,11 +55,15 @@ def stream_join(
     name: str | None = None,
     subwindow: Any = None,
     partitions: int | None = None,
+    resident: Any = None,
+    resident_limit: Any = None,
 ) -> DataFrame:
     """The matches of two streaming DataFrames, or of two static ones, as a DataFrame.
 
     `on` is SQL text over `left` and `right`, or a condition object. `workers` is fixed by the first start of a query;
     None takes the number of cores, at most that of shuffle partitions. `name` is how messages speak of this join.
+    `resident` is a directory on the executors for the windows' files (None: Spark's local directories),
+    `resident_limit` the bytes that one executor may put there.
     """
     door.refuse_sides(left, right)
     spark, streaming = left.sparkSession, left.isStreaming
@@ -77,6 +82,7 @@ def stream_join(
     options = replace(options, workers=door.settled_workers(options, spark))
     schemas = arrow_schema(left.schema), arrow_schema(right.schema)
     plan = JoinPlan.of(condition, window, schemas, options, name or "the join")
+    plan = replace(plan, residence=Residence.of(resident, resident_limit))
     result = _result_type(plan, left.schema, right.schema, schemas, cased)
     return _assembled(plan, left, right, result)
 

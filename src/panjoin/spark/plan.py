@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -29,6 +29,7 @@ from panjoin.errors import StateError
 from panjoin.expression import Side
 from panjoin.options import Options
 from panjoin.predicate import Condition
+from panjoin.spark.residence import Residence
 from panjoin.window import Window
 
 SIDES: tuple[Side, Side] = (LEFT, RIGHT)
@@ -44,6 +45,7 @@ class JoinPlan:
     schemas: tuple[pa.Schema, pa.Schema]  #: of the columns that cross the shuffle
     options: Options
     name: str = "the join"
+    residence: Residence = field(default_factory=Residence)  #: where windows lie as files
 
     @classmethod
     def of(

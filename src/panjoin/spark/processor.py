@@ -1,13 +1,15 @@
 """One worker inside `transformWithState`: messages of a micro-batch in, payloads of result rows out.
 
-    read header ──> windows (kept in this process, or rebuilt) ──> time passes ──> left messages ──> right messages
-                                                                        │               │                │
-    Spark commits state and output, or neither  <── header, timer <── chunks            └── payloads <───┘
+    read header ──> windows (keeper.py) ──> time passes ──> left messages ──> right messages
+                                                 │               │                │
+    Spark commits state     header, timer <── chunks             └── payloads <───┘
+    and output, or neither  └──> files that equal this state
 
 Every worker receives every message, orders them alike, and executes its own part of the same commands. A worker without
 messages is called through an event-time timer when the watermark has moved far enough to matter.
 
-Invariant: what is kept in the process equals the state under the stamp that was written last, or is not kept.
+Invariant: what is kept in the process and in files is known by the stamp of the state that it equals. A stamp that was
+not committed is never asked for.
 """
 
 from __future__ import annotations
@@ -24,13 +26,14 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from panjoin.chain.batch import LEFT, RIGHT
 from panjoin.errors import DataError
 from panjoin.expression import Side
+from panjoin.spark.keeper import Keeper
 from panjoin.spark.meter import Meter
 from panjoin.spark.metrics import WorkerProgress
 from panjoin.spark.pack import Message, in_order, opened, payloads
 from panjoin.spark.partial import label_of
 from panjoin.spark.plan import SIDES, JoinPlan
-from panjoin.spark.recovery import journaled, rebuilt
-from panjoin.spark.resident import MICROS_PER_MILLI, Resident, Residents
+from panjoin.spark.recovery import journaled
+from panjoin.spark.resident import MICROS_PER_MILLI, Resident
 from panjoin.spark.state import Header, StateOfRecord
 from panjoin.spark.worker_keys import worker_key
 
@@ -45,7 +48,7 @@ Answer = tuple[str | None, pa.Buffer]
 ANSWER = pa.schema({"payload": pa.binary(), "label": pa.string(), "progress": pa.string()})
 ANSWER_DDL = "payload binary, label string, progress string"
 
-RESIDENTS = Residents(RESIDENTS_KEPT)
+KEEPER = Keeper(RESIDENTS_KEPT)
 
 
 class JoinProcessor(StatefulProcessor):
@@ -73,26 +76,22 @@ class JoinProcessor(StatefulProcessor):
 
     def _turn(self, number: int, watermark: int, messages: dict[Side, list[Message]]) -> Iterator[Row]:
         started = time.perf_counter()
-        header = self._record.read() or Header(self.plan.parameters)
-        resident = self._windows(header, number)
+        before = self._record.read() or Header(self.plan.parameters)
+        if before.version > 0:
+            self.plan.refuse_other(before.parameters)
+        resident = KEEPER.take(self.plan, number, before, self._record)
         meter = resident.begin()
         meter.seconds["rebuild"] = time.perf_counter() - started
         yield from _limited(self._join(resident, watermark, messages))
         with meter.clock("state"):
-            changes = journaled(resident, header, self._record)
-            header = header.next(**changes, timer=self._timer(resident, header.timer, watermark))
+            changes = journaled(resident, before, self._record)
+            header = before.next(**changes, timer=self._timer(resident, before.timer, watermark))
+        with meter.clock("files"):
+            KEEPER.keep(resident, before, header)
+        with meter.clock("state"):
             self._record.write(header)
         meter.seconds["total"] = time.perf_counter() - started
-        progress = self._progress(resident, meter, header)
-        RESIDENTS.keep(header, resident)
-        yield Row(payload=None, label=None, progress=progress.to_json())
-
-    def _windows(self, header: Header, number: int) -> Resident:
-        if header.version == 0:
-            return Resident(self.plan, number)
-        self.plan.refuse_other(header.parameters)
-        resident = RESIDENTS.take(header, self.plan, number)
-        return rebuilt(self.plan, number, header, self._record) if resident is None else resident
+        yield Row(payload=None, label=None, progress=self._progress(resident, meter, header).to_json())
 
     def _join(self, resident: Resident, watermark: int, messages: dict[Side, list[Message]]) -> Iterator[Answer]:
         """Payloads of the result, in the order of processing."""

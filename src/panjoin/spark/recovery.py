@@ -1,8 +1,13 @@
-"""Windows from state, and state from windows: the two directions between `Resident` and `StateOfRecord`."""
+"""Windows from state, or from files that equal it, and state from windows.
+
+taken_over    sealed subwindows are mapped, the few runs of the others inserted     O(newest subwindow), mostly maps
+rebuilt       every tuple of the window is read, encoded, sorted, inserted          O(window)
+journaled     the other direction: what a micro-batch changed                       O(batch)
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -14,21 +19,57 @@ from panjoin.engine.commands import Command, Create, Insert, Seal
 from panjoin.engine.manager import SubwindowInfo
 from panjoin.engine.preprocess import preprocess
 from panjoin.engine.worker import Part
+from panjoin.errors import DamageError
 from panjoin.expression import Side
 from panjoin.spark.chunk import Chunk, marks_of, marks_to_bytes
+from panjoin.spark.mapped import UnusableError
 from panjoin.spark.plan import SIDES, JoinPlan
 from panjoin.spark.resident import BATCH_BYTES, Resident
+from panjoin.spark.shelf import Shelf, Slot
 from panjoin.spark.state import Header, StateOfRecord, refuse_size
 
 #: Per subwindow: (marks set, tuples there were) when marks were last written; of itself, and of its late buffer.
 Marked = list[list[int]]
 NO_MARKS: Marked = [[0, 0], [0, 0]]
 
+#: Puts the tuples of one subwindow where they belong.
+Fill = Callable[[Resident, Side, SubwindowInfo], None]
+
 # ---- windows from state ----
 
 
 def rebuilt(plan: JoinPlan, number: int, header: Header, record: StateOfRecord) -> Resident:
     """The windows that the state speaks of; DamageError when it contradicts itself."""
+
+    def fill(resident: Resident, side: Side, info: SubwindowInfo) -> None:
+        chunks = record.chunks(side, info.number, header.parts[side][str(info.number)], plan.schema(side))
+        _insert(resident, side, info, _batches(resident, side, chunks))
+        if info.sealed:
+            resident.crew.worker.chains[side][info.number].seal()
+
+    return _restored(plan, number, header, record, fill)
+
+
+def taken_over(plan: JoinPlan, number: int, header: Header, record: StateOfRecord, shelf: Shelf) -> Resident:
+    """The same windows from files; UnusableError when one is not as it was written."""
+
+    def fill(resident: Resident, side: Side, info: SubwindowInfo) -> None:
+        sealed = shelf.sealed(side, info.number, tracked=resident.spec.tracks(side))
+        if sealed is not None:
+            resident.crew.worker.chains[side].add(sealed)
+        runs = [(run, late) for late in (False, True) for run in shelf.runs(Slot(side, info.number, late))]
+        _insert(resident, side, info, runs, created=sealed is not None)
+
+    try:
+        resident = _restored(plan, number, header, record, fill)
+    except (DamageError, KeyError, ValueError) as error:
+        raise UnusableError(f"the files do not fit the books: {error}") from error
+    resident.replayed.clear()
+    resident.shelf = shelf
+    return resident
+
+
+def _restored(plan: JoinPlan, number: int, header: Header, record: StateOfRecord, fill: Fill) -> Resident:
     resident = Resident(plan, number)
     join = resident.join
     join.manager.restore(header.books)
@@ -38,8 +79,9 @@ def rebuilt(plan: JoinPlan, number: int, header: Header, record: StateOfRecord) 
     for side in SIDES:
         for info in join.manager.windows[side]:
             if info.worker == number:
-                chunks = record.chunks(side, info.number, header.parts[side][str(info.number)], plan.schema(side))
-                _rebuild(resident, side, info, chunks)
+                fill(resident, side, info)
+                _check_size(resident, side, info)
+        _observe(resident, side)
     for subwindow, late in _tracked(resident):
         known = header.marked[subwindow.side].get(str(subwindow.number), NO_MARKS)
         count, size = known[late]
@@ -53,21 +95,35 @@ def rebuilt(plan: JoinPlan, number: int, header: Header, record: StateOfRecord) 
     return resident
 
 
-def _rebuild(resident: Resident, side: Side, info: SubwindowInfo, chunks: Iterator[Chunk]) -> None:
+def _insert(
+    resident: Resident, side: Side, info: SubwindowInfo, batches: Iterable[tuple[Batch, bool]], created: bool = False
+) -> None:
     worker, number = resident.crew.worker, resident.number
-    created = False
-    for batch, late in _batches(resident, side, chunks):
+    for batch, late in batches:
         commands: list[Command] = [] if created else [_create(resident, side, info, batch)]
-        worker.execute([*commands, Insert(number, side, info.number, 0, batch.size, late=late)], [Part(batch)])
+        insert = Insert(number, side, info.number, 0, batch.size, late=late)
+        worker.execute([*commands, insert], [Part(batch)])
+        if late or not info.sealed:
+            resident.replayed.append((insert, batch))
         created = True
-    if not created:
+
+
+def _check_size(resident: Resident, side: Side, info: SubwindowInfo) -> None:
+    try:
+        subwindow = resident.crew.worker.chains[side][info.number]
+    except KeyError:
         refuse_size(side, info.number, (0, 0), (info.size, info.late))
         return
-    if info.sealed:
-        resident.join.advisor.observe(worker.execute([Seal(number, side, info.number)]).status)
-    subwindow = worker.chains[side][info.number]
     sizes = (subwindow.size, 0 if subwindow.late is None else subwindow.late.size)
     refuse_size(side, info.number, sizes, (info.size, info.late))
+
+
+def _observe(resident: Resident, side: Side) -> None:
+    """The newest sealed subwindow teaches the next one its splitters."""
+    sealed = [subwindow.number for subwindow in resident.crew.worker.chains[side] if subwindow.sealed]
+    if sealed:
+        status = resident.crew.worker.execute([Seal(resident.number, side, sealed[-1])]).status
+        resident.join.advisor.observe(status)
 
 
 def _create(resident: Resident, side: Side, info: SubwindowInfo, batch: Batch) -> Create:
@@ -119,7 +175,7 @@ def _leave(resident: Resident, subwindow: Subwindow, watermark: int | None) -> N
     if own.count is not None:
         subwindow.leave_before_number(max(0, resident.join.manager.counts[subwindow.side] - own.count))
     elif own.extent is not None and watermark is not None:
-        subwindow.leave_before_time(watermark - own.extent)
+        subwindow.left_before_time(watermark - own.extent)
 
 
 # ---- state from windows ----
@@ -148,7 +204,6 @@ def journaled(resident: Resident, header: Header, record: StateOfRecord) -> dict
         marks, name = marked[subwindow.side], str(subwindow.number)
         marks[name] = _write_marks(subwindow, late, marks.get(name, NO_MARKS), record)
     join = resident.join
-    resident.crew.clear()
     return {
         "parameters": resident.plan.parameters,
         "books": join.manager.books(),
@@ -184,10 +239,4 @@ def _write_marks(subwindow: Subwindow, late: bool, known: Marked, record: StateO
 
 def _tracked(resident: Resident) -> Iterator[tuple[Subwindow, bool]]:
     """Subwindows whose tuples are marked, and whether each is a late buffer."""
-    for side in SIDES:
-        if resident.spec.tracks(side):
-            main = None
-            for subwindow in resident.crew.worker.chains[side]:
-                late = main is not None and main.number == subwindow.number
-                main = subwindow
-                yield subwindow, late
+    return ((subwindow, late) for subwindow, late in resident.subwindows() if resident.spec.tracks(subwindow.side))

@@ -4,20 +4,17 @@
                                    │ commands to our worker
                                    └─ journal: what was inserted where, what expired ──> StateOfRecord
 
-Spark's Python workers are reused but not sticky. Windows of the last micro-batch are kept in the process under the
-stamp of the state they equal; the process that is called next takes them if the state carries that stamp, and rebuilds
-them from the state if not. They are taken out while they are worked on: a task that fails half-way leaves nothing
-behind.
+Where it is between two micro-batches: `keeper.py`.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
 
 from panjoin.chain.batch import Batch
+from panjoin.chain.subwindow import Subwindow
 from panjoin.engine.commands import Command, Expire, Insert, Probe
 from panjoin.engine.crew import LoneCrew
 from panjoin.engine.local import Join
@@ -29,7 +26,7 @@ from panjoin.spark.meter import Meter
 from panjoin.spark.pack import grouped
 from panjoin.spark.partial import adds_up, pieces
 from panjoin.spark.plan import SIDES, JoinPlan
-from panjoin.spark.state import Header
+from panjoin.spark.shelf import Shelf
 
 #: Tuples and bytes that are processed as one batch. Cutting the tuples of one side changes no result, because they see
 #: the other side only; an Arrow column of texts ends at 2 GB.
@@ -76,6 +73,10 @@ class Resident:
         self.spec = plan.spec()
         self.crew = JournalCrew(number, self.spec)
         self.join: Join = plan.join(self.spec, self.crew)
+        self.shelf: Shelf | None = None  #: the files that equal these windows, but for what came since
+        self.replayed: list[
+            tuple[Insert, Batch]
+        ] = []  #: what was put into unsealed subwindows when they were made again
         self._shape = plan.shape(self.spec)
 
     def receive(self, side: Side, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -118,6 +119,15 @@ class Resident:
                     last.append(info.newest + extent)
         return max(now + 1, min(last) // MICROS_PER_MILLI + 1) if last else None
 
+    def subwindows(self) -> Iterator[tuple[Subwindow, bool]]:
+        """All that there are, and whether each is the late buffer beside the one before it."""
+        for side in SIDES:
+            beside = None
+            for subwindow in self.crew.worker.chains[side]:
+                late = subwindow is beside
+                beside = subwindow.late
+                yield subwindow, late
+
     def _rows(self, outcomes: list[Outcome]) -> Iterator[pa.RecordBatch]:
         meter, form = self.crew.meter, self.spec.form
         whole = Result(outcomes, self._shape, form)
@@ -126,22 +136,3 @@ class Resident:
             meter.rows += rows.num_rows
             yield rows
         meter.answered(outcomes)
-
-
-class Residents:
-    """Windows by worker of a query, with the stamp of the state they equal."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._held: OrderedDict[tuple[str, int], tuple[str, Resident]] = OrderedDict()
-
-    def take(self, header: Header, plan: JoinPlan, number: int) -> Resident | None:
-        """The windows that equal this state, if this process has them; they are the caller's from now on."""
-        stamp, resident = self._held.pop((header.lineage, number), ("", None))
-        return resident if resident is not None and stamp == header.stamp and resident.plan == plan else None
-
-    def keep(self, header: Header, resident: Resident) -> None:
-        """Windows that equal the state that is about to be committed. Those longest untouched make room."""
-        self._held[header.lineage, resident.number] = (header.stamp, resident)
-        while len(self._held) > self._most:
-            self._held.popitem(last=False)
