@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import StreamingQueryException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from panjoin.spark import operator, stream_join
 from panjoin.spark.metrics import last, read
@@ -58,7 +58,10 @@ class Pipeline:
         """Process all files that are there."""
         options = {"window": spark_window(self.question), "how": self.question.how, "subwindow": 8, **options}
         frames = self.source("left", delay), self.source("right", delay)
-        joined = stream_join(*frames, on=on or self.question.on, **options)
+        self.into(stream_join(*frames, on=on or self.question.on, **options))
+
+    def into(self, joined: DataFrame) -> None:
+        """All there is of a join, into the sink."""
         columns = [f"`{name}`" for name in joined.columns if name.startswith(NO)]
         writer = (
             joined.select(*(columns or ["*"])).writeStream.format("parquet").option("path", str(self.directory / "out"))
@@ -217,7 +220,11 @@ def test_what_cannot_be_joined_is_refused_at_the_call(spark):
         with pytest.raises(ValueError, match=message):
             stream_join(left, right, on=on, window=window, **options)
 
-    refused("the left side is static and the other one streams", left=table)
+    refused("how='full' .* the left side, which is static: .* use how='inner' or 'right'$", left=table, how="full")
+    refused("how='left_semi' .* the left side", left=table, how="left_semi")
+    refused("how='right' .* use how='inner' or 'left' or 'left_semi' or 'left_anti'$", right=table, how="right")
+    refused("emit='counts' .* group the rows by a column of the left side", right=table, emit="counts")
+    refused("workers=2 is for two streams", right=table, workers=2)
     refused("left must be a Spark DataFrame, not a list", left=[1])
     refused("the right side has no column 'y'", on="left.x = right.y")
     refused("3 workers need as many shuffle partitions, and spark.sql.shuffle.partitions is 2", workers=3)

@@ -98,6 +98,18 @@ class Join:
             outcomes += self._change(self.manager.expire_times(prepared.watermark))
         return outcomes
 
+    def ask(self, side: Side, rows: pa.RecordBatch) -> list[Outcome]:
+        """What tuples match in the opposite window, without joining their own: nothing will ever probe them.
+
+        The opposite side is complete, so who has no match now never will: unmatched tuples come out at once.
+        """
+        batch = preprocess(self.spec, side, rows, 0, self.spec.times(side, rows))
+        answers = self.crew.send(self.manager.probes(OPPOSITE[side]), [Part(batch)])
+        matched = self._matched(batch, answers)
+        alone = [] if matched is None else self._alone_where(batch, matched != self.spec.preserves(side))
+        matches = [match for answer in answers for match in answer.matches]
+        return [Outcome(batch, matches, alone, [answer.form for answer in answers])] if batch.size else []
+
     def advance(self, watermark: int) -> list[Outcome]:
         """The caller's word that nothing older will come."""
         self.watermark.advance(watermark)
@@ -139,11 +151,13 @@ class Join:
         if matched is None:
             return []
         if not self.spec.preserves(batch.side):
-            positions = np.flatnonzero(matched)
-        elif self.spec.sides[batch.side].extent is not None and batch.times is not None:
-            positions = np.flatnonzero(batch.times == NO_TIME)
-        else:
-            return []
+            return self._alone_where(batch, matched)
+        if self.spec.sides[batch.side].extent is not None and batch.times is not None:
+            return self._alone_where(batch, batch.times == NO_TIME)
+        return []
+
+    def _alone_where(self, batch: Batch, chosen: Array) -> list[Alone]:
+        positions = np.flatnonzero(chosen)
         rows = None if batch.rows is None else batch.rows.take(pa.array(positions))
         return [Alone(batch.side, batch.arrival_numbers(positions), rows)] if len(positions) else []
 

@@ -100,7 +100,7 @@ class Manager:
     def plan(self, batch: Batch) -> Plan:
         """Commands for a batch, which counts as processed from now on."""
         side = batch.side
-        probes = self._probes(OPPOSITE[side])
+        probes = self.probes(OPPOSITE[side])
         changes: list[Command] = []
         pieces, positions = [batch], []
         routed = self._route(batch)
@@ -115,7 +115,7 @@ class Manager:
         changes += self._expire_numbers(side)
         return Plan(tuple(probes), tuple(changes), tuple(pieces), tuple(positions))
 
-    def _probes(self, side: Side) -> list[Command]:
+    def probes(self, side: Side) -> list[Command]:
         """Only workers with a nonempty subwindow of the opposite stream are asked."""
         window = self.spec.sides[side].count
         live_from = None if window is None else max(0, self.counts[side] - window)

@@ -9,10 +9,12 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from panjoin.chain.batch import LEFT, OPPOSITE
 from panjoin.engine.build import refuse_missing
+from panjoin.engine.spec import PRESERVED
 from panjoin.errors import ParameterError
 from panjoin.expression import Side
-from panjoin.options import Options
+from panjoin.options import HOWS, Options
 from panjoin.predicate import Condition
 from panjoin.spark.plan import SIDES
 from panjoin.window import Window
@@ -27,16 +29,10 @@ _CORES_UNKNOWN = 4
 
 
 def refuse_sides(left: Any, right: Any) -> None:
-    """Refuse what is no DataFrame, and one streaming side beside a static one."""
+    """Refuse what is no DataFrame."""
     for side, frame in zip(SIDES, (left, right), strict=True):
         if not (isinstance(frame, DataFrame) or hasattr(frame, "isStreaming")):
             raise ParameterError(f"{side} must be a Spark DataFrame, not a {type(frame).__qualname__}")
-    if left.isStreaming != right.isStreaming:
-        static = SIDES[int(left.isStreaming)]
-        raise ParameterError(
-            f"the {static} side is static and the other one streams; read both as streams "
-            f"(spark.readStream), or both as tables (spark.read)"
-        )
 
 
 def refuse_session(spark: SparkSession, streaming: bool) -> None:
@@ -52,11 +48,32 @@ def refuse_session(spark: SparkSession, streaming: bool) -> None:
         )
 
 
-def refuse_columns(condition: Condition, window: Window, left: DataFrame, right: DataFrame) -> None:
-    """Refuse a missing column; for streams that are joined by time, a missing watermark."""
+def refuse_with_table(options: Options, table: Side) -> None:
+    """Refuse what a stream and a static side cannot give without remembering the stream."""
+    stream = OPPOSITE[table]
+    if table in PRESERVED[options.how] or (options.how == "left_semi" and table == LEFT):
+        possible = [how for how in HOWS if table not in PRESERVED[how] and (how != "left_semi" or table != LEFT)]
+        raise ParameterError(
+            f"how={options.how!r} would hand out tuples of the {table} side, which is static: which of them have no "
+            f"match is known when the stream ends, and it does not; use how={' or '.join(map(repr, possible))}"
+        )
+    if options.emit not in ("rows", "total"):
+        raise ParameterError(
+            f"emit={options.emit!r} names tuples by their arrival numbers, and a stream beside a static side is not "
+            f"numbered; use emit='rows', and group the rows by a column of the {stream} side"
+        )
+    if options.workers is not None:
+        raise ParameterError(
+            f"workers={options.workers} is for two streams: beside a static side every task of the stream works for "
+            f"itself; leave workers out, and repartition the stream where it has too few tasks"
+        )
+
+
+def refuse_columns(condition: Condition, window: Window, left: DataFrame, right: DataFrame, streaming: bool) -> None:
+    """Refuse a missing column; for two streams that are joined by time, a missing watermark."""
     for side, frame in zip(SIDES, (left, right), strict=True):
         refuse_missing(condition, window, side, frame.schema)
-        if window.on is not None and frame.isStreaming:
+        if window.on is not None and streaming:
             _refuse_without_watermark(side, frame, window.on[SIDES.index(side)])
 
 

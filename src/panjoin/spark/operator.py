@@ -37,6 +37,7 @@ from panjoin.spark.plan import SIDES, JoinPlan
 from panjoin.spark.processor import ANSWER_DDL, JoinProcessor
 from panjoin.spark.residence import Residence
 from panjoin.spark.static import StaticJoin
+from panjoin.spark.table import Asker, TableJoin, beside
 from panjoin.spark.worker_keys import worker_key
 from panjoin.window import Window
 
@@ -58,7 +59,7 @@ def stream_join(
     resident: Any = None,
     resident_limit: Any = None,
 ) -> DataFrame:
-    """The matches of two streaming DataFrames, or of two static ones, as a DataFrame.
+    """The matches of two DataFrames, as a DataFrame: streaming if one of them is.
 
     `on` is SQL text over `left` and `right`, or a condition object. `workers` is fixed by the first start of a query;
     None takes the number of cores, at most that of shuffle partitions. `name` is how messages speak of this join.
@@ -66,20 +67,24 @@ def stream_join(
     `resident_limit` the bytes that one executor may put there.
     """
     door.refuse_sides(left, right)
-    spark, streaming = left.sparkSession, left.isStreaming
+    spark = left.sparkSession
+    streaming = left.isStreaming and right.isStreaming
     door.refuse_session(spark, streaming)
     knobs = {"how": how, "index": index, "workers": workers, "emit": emit, "suffixes": suffixes}
     options = Options.of({**knobs, "subwindow": subwindow, "partitions": partitions})
     options.check_index(structures.names())
     options.check_window(window)
     door.refuse_form(options)
-    door.refuse_window(window, streaming)
+    one_static = left.isStreaming != right.isStreaming
+    if one_static:
+        door.refuse_with_table(options, SIDES[int(left.isStreaming)])
+    door.refuse_window(window, left.isStreaming or right.isStreaming)
     condition = parse(on)
     cased = str(spark.conf.get("spark.sql.caseSensitive", "false")).lower() == "true"
     for side, frame in zip(SIDES, (left, right), strict=True):
         refuse_duplicates(frame.columns, side, case_sensitive=cased)
-    door.refuse_columns(condition, window, left, right)
-    options = replace(options, workers=door.settled_workers(options, spark))
+    door.refuse_columns(condition, window, left, right, streaming)
+    options = replace(options, workers=1 if one_static else door.settled_workers(options, spark))
     schemas = arrow_schema(left.schema), arrow_schema(right.schema)
     plan = JoinPlan.of(condition, window, schemas, options, name or "the join")
     plan = replace(plan, residence=Residence.of(resident, resident_limit))
@@ -93,6 +98,8 @@ def arrow_schema(schema: StructType) -> pa.Schema:
 
 
 def _assembled(plan: JoinPlan, left: DataFrame, right: DataFrame, result: StructType) -> DataFrame:
+    if left.isStreaming != right.isStreaming:
+        return _with_table(plan, left, right, result)
     keys = [sf.lit(worker_key(number)).cast("int") for number in range(plan.workers)]
     messages = _packed(plan, 0, left).unionAll(_packed(plan, 1, right))
     workers = messages.select(sf.explode(sf.array(*keys)).alias("worker"), "*").groupBy("worker")
@@ -112,11 +119,19 @@ def _assembled(plan: JoinPlan, left: DataFrame, right: DataFrame, result: Struct
     return labelled.mapInArrow(Combiner(plan, schema), result)
 
 
-def _packed(plan: JoinPlan, number: int, frame: DataFrame) -> DataFrame:
+def _with_table(plan: JoinPlan, left: DataFrame, right: DataFrame, result: StructType) -> DataFrame:
+    stream, table = (0, 1) if left.isStreaming else (1, 0)
+    frames = left, right
+    messages = beside(_packed(plan, stream, frames[stream], Asker), _packed(plan, table, frames[table]))
+    return messages.mapInArrow(TableJoin(plan, SIDES[table], arrow_schema(result)), result)
+
+
+def _packed(plan: JoinPlan, number: int, frame: DataFrame, wrap: Any = None) -> DataFrame:
     side, schema = SIDES[number], plan.schemas[number]
     quoted = [f"`{name.replace('`', '``')}`" for name in schema.names]
     frame = frame.select(*[sf.col(name).alias(f"c{at}") for at, name in enumerate(quoted)])  # mapInArrow quotes none
-    return frame.mapInArrow(Packer(side, schema), MESSAGE_DDL)
+    packer = Packer(side, schema)
+    return frame.mapInArrow(packer if wrap is None else wrap(packer), MESSAGE_DDL)
 
 
 def _result_type(

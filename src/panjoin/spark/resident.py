@@ -87,6 +87,10 @@ class Resident:
                 prepared = self.join.prepare(side, rows, 0.0)
             yield from self._rows(self.join.execute(prepared))
 
+    def ask(self, side: Side, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """Join tuples that nothing will ever probe with a complete other side: with a table."""
+        yield from self._rows(self.join.ask(side, rows))
+
     def pass_time(self, watermark: int) -> Iterator[pa.RecordBatch]:
         """Spark's watermark in microseconds; what has left is handed out if the join type asks for it.
 
