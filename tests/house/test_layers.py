@@ -55,6 +55,7 @@ ROOMS: tuple[tuple[str, ...], ...] = (
     ("",),  # panjoin/__init__.py, the public names: all that runs without Spark
     ("spark",),
     # ---- around it ----
+    ("job",),  # a pipeline without code
     ("cli", "__main__"),
     ("bench",),
     ("fpga",),

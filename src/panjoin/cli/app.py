@@ -16,6 +16,9 @@ from panjoin.cli.advise import advise
 from panjoin.cli.bench import bench
 from panjoin.cli.demo import demo
 from panjoin.cli.doctor import doctor
+from panjoin.cli.explain import explain
+from panjoin.cli.init import init
+from panjoin.cli.run import run
 from panjoin.errors import PanJoinError
 
 app = typer.Typer(
@@ -26,6 +29,9 @@ app = typer.Typer(
 )
 app.command()(advise)
 app.command()(demo)
+app.command()(run)
+app.command()(init)
+app.command()(explain)
 app.command()(doctor)
 app.add_typer(bench, name="bench")
 

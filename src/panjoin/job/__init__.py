@@ -1,0 +1,1 @@
+"""A whole pipeline without code: job files, read, checked and run."""
