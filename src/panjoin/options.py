@@ -63,6 +63,7 @@ class Options:
     idle_timeout: Any = None  #: a side silent for so long no longer holds the watermark back; microseconds
     max_advance: Any = None  #: an event time further ahead than this is set aside and counted; microseconds
     placement: str = "auto"
+    timezone: str = "UTC"  #: what a date or a timestamp without zone means beside one with; in Spark, the session's
 
     def __post_init__(self) -> None:
         self._set(how=_how(self.how), subwindow=_subwindow(self.subwindow), suffixes=_suffixes(self.suffixes))
@@ -72,6 +73,8 @@ class Options:
             self._set(**{name: _duration(getattr(self, name), name)})
         form, found = _emit(self.emit, self.aggregates)
         self._set(emit=form, aggregates=found, placement=_one_of(self.placement, PLACEMENTS, "placement"))
+        if not isinstance(self.timezone, str):
+            raise ParameterError(f"timezone must be a name such as 'UTC' or 'Europe/Berlin', not {self.timezone!r}")
         if not isinstance(self.index, str):
             raise ParameterError(f"index must be 'auto' or the name of a structure, not {self.index!r}")
         self._refuse_contradictions()

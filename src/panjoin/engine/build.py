@@ -68,7 +68,7 @@ def advise(spec: JoinSpec, options: Options) -> Advisor:
 
 def specify(condition: Condition, window: Window, left: pa.Schema, right: pa.Schema, options: Options) -> JoinSpec:
     """The join, spelled out."""
-    bound = condition.bind(left, right)
+    bound = condition.bind(left, right, timezone=options.timezone)
     keys = JoinKeys(bound)
     form = _form(options, left, right)
     sides = {}

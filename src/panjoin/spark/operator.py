@@ -84,7 +84,8 @@ def stream_join(
     for side, frame in zip(SIDES, (left, right), strict=True):
         refuse_duplicates(frame.columns, side, case_sensitive=cased)
     door.refuse_columns(condition, window, left, right, streaming)
-    options = replace(options, workers=1 if one_static else door.settled_workers(options, spark))
+    zone = str(spark.conf.get("spark.sql.session.timeZone", "UTC"))
+    options = replace(options, workers=1 if one_static else door.settled_workers(options, spark), timezone=zone)
     schemas = arrow_schema(left.schema), arrow_schema(right.schema)
     plan = JoinPlan.of(condition, window, schemas, options, name or "the join")
     plan = replace(plan, residence=Residence.of(resident, resident_limit))

@@ -6,7 +6,8 @@
 `parameters` is what the state remembers of it. A restarted query may change some of them (`refuse_other`):
 
     accepted   index, partitions, subwindow size, batch size, suffixes, name, emit (if the columns it reads are kept)
-    refused    condition, window, how, number of workers, type of a column, a column that was not kept
+    refused    condition, window, how, number of workers, type of a column, a column that was not kept; the session's
+               time zone where the condition depends on it
 """
 
 from __future__ import annotations
@@ -94,16 +95,23 @@ class JoinPlan:
             "window": repr(self.window),
             "how": self.options.how,
             "workers": self.workers,
+            "timezone": self._timezone,
             "columns": {side: {field.name: str(field.type) for field in self.schema(side)} for side in SIDES},
         }
+
+    @property
+    def _timezone(self) -> str | None:
+        """The session's time zone if the condition compares timestamps with dates or with times that have no zone."""
+        families = {kind.family for kind in self.spec().condition.scope.kinds.values()}
+        return self.options.timezone if "timestamp" in families and families & {"date", "timestamp_ntz"} else None
 
     def refuse_other(self, stored: Mapping[str, Any]) -> None:
         """Raise when the state was made by a join that this one cannot go on from."""
         if stored == self.parameters:
             return
-        for what in ("condition", "window", "how", "workers"):
-            if stored[what] != self.parameters[what]:
-                self._refuse(f"{what} was {stored[what]!r} and is now {self.parameters[what]!r}", what)
+        for what in ("condition", "window", "how", "workers", "timezone"):
+            if stored.get(what) != self.parameters[what]:
+                self._refuse(f"{what} was {stored.get(what)!r} and is now {self.parameters[what]!r}", what)
         for side in SIDES:
             known = stored["columns"][side]
             for column, kind in self.parameters["columns"][side].items():
