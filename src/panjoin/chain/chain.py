@@ -18,10 +18,9 @@ import numpy.typing as npt
 
 from panjoin.chain.batch import Batch
 from panjoin.chain.expiry import Reach, Verdict, count_verdict
-from panjoin.chain.match import Check, Match
+from panjoin.chain.match import Asked, Check, Match
 from panjoin.chain.subwindow import Subwindow
 from panjoin.index import Index
-from panjoin.index import Probe as IndexProbe
 
 Array = npt.NDArray[Any]
 
@@ -101,7 +100,7 @@ def _time_check(batch: Batch, subwindow: Subwindow, reach: Reach) -> Check:
     return lambda positions, ids: reach.holds(probing[positions], stored[ids])
 
 
-def _probe_bands(batch: Batch, index: Index, negate: bool) -> list[tuple[Array, IndexProbe]]:
+def _probe_bands(batch: Batch, index: Index, negate: bool) -> list[Asked]:
     """One answer per band, over those probing tuples whose interval meets the subwindow's range of keys."""
     assert index.min_key is not None
     assert index.max_key is not None
@@ -113,5 +112,7 @@ def _probe_bands(batch: Batch, index: Index, negate: bool) -> list[tuple[Array, 
             first = int(np.searchsorted(high, index.min_key, "left"))
             last = int(np.searchsorted(low, index.max_key, "right"))
         if first < last:
-            probes.append((probing[first:last], index.probe(low[first:last], high[first:last], negate=negate)))
+            places = slice(first, last) if rows is None else rows[first:last]
+            probe = index.probe(low[first:last], high[first:last], negate=negate)
+            probes.append(Asked(probing[first:last], places, probe))
     return probes

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from panjoin.aggregates import Aggregate
 from panjoin.chain.batch import LEFT, OPPOSITE, RIGHT, Batch
-from panjoin.chain.match import Match
+from panjoin.chain.match import Match, counts_of
 from panjoin.chain.summary import HALF_BITS, is_number
 from panjoin.engine.fold import Fold
 from panjoin.engine.forms import PerTuple, identity
@@ -61,8 +61,7 @@ class Aggregates(PerTuple):
     def answer(self, batch: Batch, matches: Sequence[Match]) -> dict[Key | None, Any]:
         """Counts of matches under None, and a Fold per (column, operation)."""
         answer = self.part(batch.side, batch.size)
-        for match in matches:
-            answer[None] += match.counts()
+        answer[None] += counts_of(batch, matches)
         for key, fold in answer.items():
             if key is not None:
                 for match in matches:

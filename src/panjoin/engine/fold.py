@@ -57,7 +57,7 @@ class Fold:
             self._pairs(match, column)
             return
         summary = match.subwindow.summary(column, order)
-        for positions, probe in match.probes:
+        for positions, _, probe in match.probes:
             records = probe.ranges()
             if records.negate:
                 start, size = np.zeros_like(records.start), np.full_like(records.end, records.size)

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from panjoin.chain.batch import Batch
-from panjoin.chain.match import Match
+from panjoin.chain.match import Match, counts_of
 from panjoin.expression import Side
 
 Array = npt.NDArray[Any]
@@ -81,10 +81,7 @@ class Counts(PerTuple):
 
     def answer(self, batch: Batch, matches: Sequence[Match]) -> Array:
         """Counts in arrival order."""
-        counts = np.zeros(batch.size, np.int64)
-        for match in matches:
-            counts += match.counts()
-        return counts
+        return counts_of(batch, matches)
 
     def combine(self, batch: Batch, parts: Sequence[Any]) -> pa.Table:
         """One row per probing tuple, also for those without a match."""

@@ -53,7 +53,7 @@ class Ranges(Form):
                 for positions, ids in match.pairs():
                     tables.append(self._singles(match, positions, match.subwindow.numbers(ids)))
                 continue
-            for positions, probe in match.probes:
+            for positions, _, probe in match.probes:
                 records = probe.ranges()
                 some = records.start < records.end if not records.negate else probe.counts > 0
                 tables.append(self._ranges(match, positions[some], records, some))

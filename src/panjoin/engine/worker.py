@@ -18,7 +18,7 @@ from panjoin import index
 from panjoin.chain.batch import LEFT, RIGHT, Batch
 from panjoin.chain.chain import Chain
 from panjoin.chain.late import late_buffer
-from panjoin.chain.match import Match
+from panjoin.chain.match import Match, counts_of
 from panjoin.chain.subwindow import Subwindow
 from panjoin.engine.commands import Command, Create, Expire, Insert, Probe, Seal, SubwindowStatus
 from panjoin.engine.spec import JoinSpec
@@ -128,12 +128,10 @@ class Worker:
             feedback.matches = matches
         else:
             feedback.form = self.spec.form.answer(batch, matches)
-        feedback.total = sum(probe.total for match in matches for _, probe in match.probes)
+        feedback.total = sum(asked.probe.total for match in matches for asked in match.probes)
         feedback.asked = batch.size * len(matches)
         if self.spec.tracks(batch.side):
-            feedback.matched = np.zeros(batch.size, bool)
-            for match in matches:
-                feedback.matched |= match.counts() > 0
+            feedback.matched = counts_of(batch, matches) > 0
         if self.spec.tracks(command.side):
             for match in matches:
                 self._mark(match, feedback)
