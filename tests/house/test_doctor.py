@@ -29,6 +29,7 @@ def machine(tmp_path: Path, monkeypatch: Machine) -> Machine:
     monkeypatch.setenv("PANJOIN_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("PANJOIN_RESIDENT_DIR", str(tmp_path / "resident"))
     monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.delenv("SPARK_LOCAL_DIRS", raising=False)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1}, raising=False)
     monkeypatch.setattr(checks, "memory_bytes", lambda: 8 * GIB)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=100 * GIB))
@@ -194,6 +195,12 @@ def test_little_space_is_a_warning(tmp_path: Path, machine: Machine) -> None:
     assert (found.state, found.found) == ("warn", f"{tmp_path}/resident, only 1.0 GiB free")
 
 
+def test_the_resident_directory_is_where_sparks_local_directories_are(tmp_path: Path, machine: Machine) -> None:
+    machine.delenv("PANJOIN_RESIDENT_DIR")
+    machine.setenv("SPARK_LOCAL_DIRS", f"{tmp_path / 'not there'},{tmp_path}")
+    assert finding("resident directory").found == f"{tmp_path}/panjoin-{os.getuid()}, 100.0 GiB free"
+
+
 @pytest.mark.parametrize(
     ("name", "variable"),
     [("resident directory", "PANJOIN_RESIDENT_DIR"), ("cache directory", "PANJOIN_CACHE_DIR")],
@@ -281,3 +288,28 @@ def test_the_program_runs_from_a_shell_without_a_terminal() -> None:
     )
     assert answer.stderr == ""
     assert json.loads(answer.stdout)["ok"] is (answer.returncode == 0)
+
+
+_BROKEN = """
+import sys
+for name in ("numba", "llvmlite", "pyarrow", "pyspark", "google.protobuf", "sqlglot", "pandas"):
+    sys.modules[name] = None
+sys.argv = ["panjoin", "doctor", "--json"]
+from panjoin.cli.app import main
+main()
+"""
+
+
+def test_it_answers_where_hardly_anything_can_be_imported() -> None:
+    answer = subprocess.run(
+        [sys.executable, "-c", _BROKEN],
+        env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert answer.stderr == ""
+    found = {finding["name"]: finding for finding in json.loads(answer.stdout)["findings"]}
+    assert [name for name in ("numba", "Arrow", "protobuf") if found[name]["state"] != "fail"] == []
+    assert "cannot compile: ModuleNotFoundError" in found["numba"]["found"]
+    assert answer.returncode == 1

@@ -25,7 +25,7 @@ def blocks(document: Path) -> list[str]:
 
 def test_the_code_at_the_head_of_the_readme_runs_and_joins() -> None:
     (code,) = blocks(ROOT / "README.md")
-    assert len(code.splitlines()) <= 12
+    assert len(code.splitlines()) <= 10
     answer = subprocess.run(
         [sys.executable, "-W", "error", "-c", code],
         env=os.environ | {"PYTHONPATH": str(ROOT / "src")},

@@ -40,3 +40,11 @@ def test_it_says_for_which_pythons_it_is_what_it_needs_and_how_it_may_be_used(wh
         assert f"Requires-Dist: {name}" in told
     assert "panjoin = panjoin.cli.app:main" in wheel.read(f"{info}/entry_points.txt").decode()
     assert "Apache License" in wheel.read(f"{info}/licenses/LICENSE").decode()
+
+
+def test_every_public_name_is_there_when_it_is_asked_for_and_no_other() -> None:
+    assert {*panjoin.__all__, *panjoin._HOMES} <= set(dir(panjoin))
+    assert set(panjoin.__all__) == {*panjoin._HOMES, "index", "__version__"}
+    assert all(getattr(panjoin, name) is not None for name in panjoin.__all__)
+    with pytest.raises(AttributeError, match="module 'panjoin' has no attribute 'join'"):
+        _ = panjoin.join

@@ -18,9 +18,10 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import FunctionType
 
-from panjoin.directories import cache_path, private_directory, resident_path
+from panjoin.directories import cache_path, private_directory
 from panjoin.errors import PanJoinError
 from panjoin.spark.java import OLDEST_MAJOR, REMEDY, find_java
+from panjoin.spark.residence import Residence
 
 GIB = 2**30
 
@@ -154,8 +155,8 @@ def memory_bytes(limit: Path = Path("/sys/fs/cgroup/memory.max")) -> int:
 
 
 def check_resident() -> Finding:
-    """Sealed subwindows are mapped from here."""
-    path = resident_path()
+    """Sealed subwindows are mapped from here, where an executor on this machine would put them."""
+    path = Residence().root(0)
     problem = _problem_with(path)
     if problem:
         return Finding("resident directory", "fail", problem, "or name another place with PANJOIN_RESIDENT_DIR")
