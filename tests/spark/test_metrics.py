@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import Row
 
 from panjoin.spark.metrics import COLUMN, Progress, WorkerProgress, last, metric_name, progress_of, read
 from tests import registry
@@ -139,6 +140,17 @@ def test_with_placement_by_key_workers_see_different_tuples():
     left, right = micro_batches(question)[0]
     told = progress(0, tuple(turns))
     assert (told.tuples("left"), told.tuples("right")) == (left.num_rows, right.num_rows)
+
+
+def test_the_rows_that_spark_connect_gives_are_read_as_well():
+    question = registry.question("band", "everything")
+    turns = batches_of(FakeSpark(plan_of(question)), question)[0]
+    spark = observed(3, *turns)
+    ((name, row), *_) = spark.observedMetrics.items()
+    spark.observedMetrics = {name: Row(values=[row[COLUMN]], schema={"type": "struct"})}
+    assert list(progress_of(spark)) == [progress(3, turns)]
+    spark.observedMetrics = {name: Row(**row)}
+    assert list(progress_of(spark)) == [progress(3, turns)]
 
 
 def test_the_last_progress_is_that_of_a_micro_batch_in_which_somebody_worked():

@@ -204,13 +204,18 @@ def progress_of(spark: Any) -> Iterator[Progress]:
                 query=str(spark.id),
                 run=str(spark.runId),
                 name=spark.name,
-                workers=_once(row[COLUMN] or ()),
+                workers=_once(_lines(row)),
             )
 
 
 def metric_name(join: str, token: str) -> str:
     """Of the observed metric of one join."""
     return f"{PREFIX}:{token}:{join}"
+
+
+def _lines(row: Any) -> Iterable[str]:
+    """Of an observed row; Spark Connect (4.3) gives the row's JSON instead, its values beside its schema."""
+    return (row[COLUMN] if COLUMN in row else row["values"][0]) or ()
 
 
 def _once(lines: Iterable[str]) -> tuple[WorkerProgress, ...]:
