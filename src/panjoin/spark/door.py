@@ -16,6 +16,7 @@ from panjoin.errors import ParameterError
 from panjoin.expression import Side
 from panjoin.options import HOWS, Options
 from panjoin.predicate import Condition
+from panjoin.spark.event_time import WATERMARK
 from panjoin.spark.plan import SIDES
 from panjoin.window import Window
 
@@ -23,7 +24,6 @@ OLDEST = (4, 3)
 PROVIDER_KEY = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 PARTITIONS_KEY = "spark.sql.shuffle.partitions"
-_DELAY = "spark.watermarkDelayMs"  #: Spark's mark in the metadata of a column with a watermark
 #: Workers where Spark does not say how many cores there are (Spark Connect).
 _CORES_UNKNOWN = 4
 
@@ -78,7 +78,7 @@ def refuse_columns(condition: Condition, window: Window, left: DataFrame, right:
 
 
 def _refuse_without_watermark(side: Side, frame: DataFrame, column: str) -> None:
-    marked = [field.name for field in frame.schema.fields if _DELAY in field.metadata]
+    marked = [field.name for field in frame.schema.fields if WATERMARK in field.metadata]
     if column not in marked:
         there = f"; its watermark is on {marked[0]!r}" if marked else ""
         raise ParameterError(

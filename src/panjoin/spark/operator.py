@@ -7,7 +7,8 @@
                                           observed on its way: what the workers tell of themselves (metrics.py)
 
 The user's `withWatermark` stands before `select`: Spark takes the watermark from there, for the whole query, and the
-worker asks for it. The rows of the result carry no watermark of their own: an old tuple of a pair may be behind it.
+worker asks for it. The rows of the result carry no watermark of their own, for an old tuple of a pair may be behind it;
+`event_time=` adds a column that does (`event_time.py`).
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from panjoin.options import Options
 from panjoin.predicate import Condition, parse
 from panjoin.records import refuse_duplicates
 from panjoin.spark import door
+from panjoin.spark.event_time import refuse_event_time, with_event_time
 from panjoin.spark.metrics import COLUMN, metric_name
 from panjoin.spark.pack import MESSAGE_DDL, Packer, Unpacker
 from panjoin.spark.partial import Combiner, adds_up
@@ -54,6 +56,7 @@ def stream_join(
     emit: Any = "rows",
     suffixes: tuple[str, str] = SUFFIXES,
     name: str | None = None,
+    event_time: str | None = None,
     subwindow: Any = None,
     partitions: int | None = None,
     resident: Any = None,
@@ -63,6 +66,7 @@ def stream_join(
 
     `on` is SQL text over `left` and `right`, or a condition object. `workers` is fixed by the first start of a query;
     None takes the number of cores, at most that of shuffle partitions. `name` is how messages speak of this join.
+    `event_time` names a column to add to the rows: the later of the two event times, for windowed aggregations.
     `resident` is a directory on the executors for the windows' files (None: Spark's local directories),
     `resident_limit` the bytes that one executor may put there.
     """
@@ -78,6 +82,8 @@ def stream_join(
     one_static = left.isStreaming != right.isStreaming
     if one_static:
         door.refuse_with_table(options, SIDES[int(left.isStreaming)])
+    if event_time is not None:
+        refuse_event_time(event_time, window, options.how, options.emit, streaming)
     door.refuse_window(window, left.isStreaming or right.isStreaming)
     condition = parse(on)
     cased = str(spark.conf.get("spark.sql.caseSensitive", "false")).lower() == "true"
@@ -90,7 +96,8 @@ def stream_join(
     plan = JoinPlan.of(condition, window, schemas, options, name or "the join")
     plan = replace(plan, residence=Residence.of(resident, resident_limit))
     result = _result_type(plan, left.schema, right.schema, schemas, cased)
-    return _assembled(plan, left, right, result)
+    joined = _assembled(plan, left, right, result)
+    return joined if event_time is None else with_event_time(joined, event_time, plan, left.schema, right.schema)
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:

@@ -1,6 +1,7 @@
 """A session that suits the join: RocksDB with changelog checkpoints, on a Java that was found or installed by pip.
 
-Settings given by the user stay: ours are added where nothing is set.
+Settings that there are stay: ours are added where nothing is set, neither here nor by spark-submit, spark-defaults.conf
+or whoever started the session.
 """
 
 from __future__ import annotations
@@ -9,13 +10,14 @@ import os
 import sys
 from collections.abc import Mapping
 
-from pyspark import SparkConf
 from pyspark.sql import SparkSession
 
+from panjoin.errors import ParameterError
 from panjoin.spark.door import PROVIDER_KEY, ROCKSDB
 from panjoin.spark.java import use_java
 
-#: Changelog checkpoints write what a micro-batch changed instead of a whole snapshot.
+#: Changelog checkpoints write what a micro-batch changed instead of a whole snapshot. Queries read these settings when
+#: they start, so a session that runs already can be given them.
 SUITABLE = {
     PROVIDER_KEY: ROCKSDB,
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
@@ -25,21 +27,43 @@ SUITABLE = {
 def session(
     name: str = "panjoin", *, master: str | None = None, settings: Mapping[str, str] | None = None
 ) -> SparkSession:
-    """The session that there is, or a new one with `settings`, what spark-defaults and spark-submit say, and SUITABLE.
+    """The session that there is, or a new one, with `settings`, and SUITABLE ones where nothing is set.
 
-    A session that runs already keeps its settings, also those that do not suit: `stream_join` says which.
+    `master` is for a new one; without it spark-submit, spark-defaults.conf or SPARK_REMOTE say where it runs.
     """
-    running = SparkSession.getActiveSession()
-    if running is not None:
-        return running
-    use_java()
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     chosen = dict(settings or {})
-    known = SparkConf()
+    spark = SparkSession.getActiveSession()
+    if spark is None:
+        spark = _started(name, master, chosen)
+    else:
+        for key, value in chosen.items():
+            _add(spark, key, value)
+    known = spark.conf.getAll
+    for key, value in SUITABLE.items():
+        if key not in known:
+            spark.conf.set(key, value)
+    return spark
+
+
+def _started(name: str, master: str | None, settings: Mapping[str, str]) -> SparkSession:
+    if "SPARK_REMOTE" not in os.environ:
+        use_java()
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(name)
     if master is not None:
         builder = builder.master(master)
-    for key, value in (SUITABLE | chosen).items():
-        if key in chosen or not known.contains(key):
-            builder = builder.config(key, value)
+    for key, value in settings.items():
+        builder = builder.config(key, value)
     return builder.getOrCreate()
+
+
+def _add(spark: SparkSession, key: str, value: str) -> None:
+    """A setting asked for by name, to a session that runs."""
+    if spark.conf.get(key, None) == value:
+        return
+    if not spark.conf.isModifiable(key):
+        raise ParameterError(
+            f"{key} is {spark.conf.get(key, None)!r} in the session that runs, and can only be set when one starts; "
+            f"stop that session first, or leave the setting out"
+        )
+    spark.conf.set(key, value)
