@@ -32,6 +32,7 @@ from panjoin.columns import Array, Mask
 from panjoin.edges import Edges, Span, opposite
 from panjoin.equality import BITS_OF_SHORT_HASH, EqualityCode
 from panjoin.expression import Side
+from panjoin.keycodec import KeyCodec
 from panjoin.keypack import FEWEST_BITS, MOST_BITS, pack
 from panjoin.normal import Equality
 
@@ -90,6 +91,31 @@ class JoinKeys:
         self._band_bits = min(64 - self._code_bits, MOST_BITS)
         if self._band_bits < needed:
             self.exact = False
+
+    # ---- parts of the condition, for those who deal tuples out ----
+
+    @property
+    def equal(self) -> bool:
+        """Whether tuples can only match when their equality codes are equal."""
+        return self._code is not None and not self.negate
+
+    def codes(self, side: Side, batch: Any) -> tuple[Array, Mask | None]:
+        """The equality code of every row, in all its bits, and where no part of the key is NULL."""
+        assert self._code is not None
+        codes, valid = self._code.encode(side, batch)
+        if self._edges is not None:
+            valid = _both(valid, self._band_keys(side, batch)[1])
+        return codes, valid
+
+    def band_column(self, side: Side) -> str:
+        """The column of the band."""
+        assert self._edges is not None
+        return self._edges.names[side]
+
+    def codec(self, side: Side) -> KeyCodec:
+        """Of the column of the band, which is the whole key."""
+        assert self._edges is not None
+        return self._edges.codecs[side]
 
     # ---- the two questions ----
 

@@ -104,14 +104,15 @@ class FakeSpark:
         messages = [
             Row(**{**message, "partition": place})
             for place, (side, table) in enumerate([*(("left", t) for t in left), *(("right", t) for t in right)])
-            for batch in Packer(side, self.plan.schema(side))(table.select(self.plan.schema(side).names).to_batches())
+            for batch in self._packer(side)(table.select(self.plan.schema(side).names).to_batches())
             for message in batch.to_pylist()
         ]
         rows: list[dict] = []
         for number in range(self.plan.workers):
             self._random.shuffle(messages)
-            if messages:
-                rows += self._call(number, "handleInputRows", iter(messages), Timers(watermark))
+            own = [message for message in messages if message.worker in (None, worker_key(number))]
+            if own:
+                rows += self._call(number, "handleInputRows", iter(own), Timers(watermark))
             for timer in sorted(self.handles[number].timers):
                 if timer <= watermark:
                     rows += self._call(number, "handleExpiredTimer", Timers(watermark), None)
@@ -136,6 +137,9 @@ class FakeSpark:
         if not files:
             shutil.rmtree(self.directory)
             self.directory.mkdir()
+
+    def _packer(self, side) -> Packer:
+        return Packer(side, self.plan.schema(side), self.plan.placement(), self.plan.numbered)
 
     def _call(self, number: int, verb: str, *arguments: Any) -> list[dict]:
         arguments = tuple(list(each) if isinstance(each, Iterator) else each for each in arguments)

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from panjoin.options import Options
 from panjoin.predicate import parse
+from panjoin.spark.placement import Placement
 from panjoin.spark.plan import JoinPlan
 from panjoin.window import MixedWindow, TimeWindow
 from tests.engine.runtimes import window_of
@@ -33,12 +34,14 @@ def spark_window(question: Question) -> Any:
     return window
 
 
-def plan_of(question: Question, *, workers: int = 2, **options: Any) -> JoinPlan:
-    """Small subwindows, so that every edge is near."""
-    workers = workers if question.how == "inner" else 1
-    chosen = Options(**{"how": question.how, "subwindow": 8, "partitions": 2, "workers": workers, **options})
+def plan_of(question: Question, *, workers: int = 2, placement: str = "arrival", **options: Any) -> JoinPlan:
+    """Small subwindows, so that every edge is near. As many workers as the placement allows."""
+    options = {"how": question.how, "subwindow": 8, "partitions": 2, "placement": placement, **options}
     schemas = tuple(numbered(table).schema for table in (question.left, question.right))
-    return JoinPlan.of(parse(question.on), spark_window(question), schemas, chosen, "the join")
+    alone = JoinPlan.of(parse(question.on), spark_window(question), schemas, Options(**options, workers=1), "the join")
+    placed = Placement(alone.spec(), workers)
+    several = question.how == "inner" if placement == "arrival" else placed.complete
+    return with_plan(alone, workers=workers if several else 1)
 
 
 def micro_batches(question: Question) -> list[tuple[pa.Table, pa.Table]]:

@@ -1,6 +1,9 @@
-"""The processor as a runtime, without a JVM: two workers, windows forgotten and tasks killed at random."""
+"""The processor as a runtime, without a JVM: both placements, windows forgotten and tasks killed at random."""
 
 from __future__ import annotations
+
+from typing import Any
+from zlib import crc32
 
 from tests.oracle.question import Answer, Question
 from tests.registry import WINDOWS, runtime
@@ -16,9 +19,23 @@ def _accepts(_predicate: str, window: str, how: str) -> bool:
     return WINDOWS[window].lateness is None and (how in ("inner", "left_semi") or (timed and window == "seconds"))
 
 
-@runtime("spark-processor", indexes=("bi-sort",), accepts=_accepts)
-def _processor(question: Question, index: str | None) -> Answer:
-    spark = FakeSpark(plan_of(question, index=index), forget=0.3, die=0.2)
+@runtime("spark-arrival", indexes=("bi-sort",), accepts=_accepts)
+def _arrival(question: Question, index: str | None) -> Answer:
+    return _answer(question, workers=_some(question), placement="arrival", index=index)
+
+
+@runtime("spark-key", indexes=("bi-sort",), accepts=_accepts)
+def _key(question: Question, index: str | None) -> Answer:
+    return _answer(question, workers=_some(question), placement="key", index=index)
+
+
+def _some(question: Question) -> int:
+    """1, 2 or 3 workers, by the question."""
+    return 1 + crc32(f"{question.on} {question.window} {question.how}".encode()) % 3
+
+
+def _answer(question: Question, **options: Any) -> Answer:
+    spark = FakeSpark(plan_of(question, **options), forget=0.3, die=0.2)
     rows = []
     for left, right in micro_batches(question):
         cut = left.num_rows // 2

@@ -26,7 +26,7 @@ def test_rows_come_back_in_order_and_few_messages_carry_them():
     messages = list(Packer("right", SCHEMA)(iter(batches)))
     assert [message.schema for message in messages] == [MESSAGE]
     assert messages[0].to_pylist()[0] | {"payload": None} == {
-        "side": "right", "partition": 0, "sequence": 0, "rows": 111, "payload": None,
+        "worker": None, "side": "right", "partition": 0, "sequence": 0, "rows": 111, "places": b"", "payload": None,
     }  # fmt: skip
     assert carried(messages).equals(pa.Table.from_batches([rows(0, 111)]).cast(SCHEMA))
 
@@ -67,7 +67,7 @@ def test_payloads_become_rows_under_the_names_of_the_result():
 
 def test_left_messages_come_first_then_partitions_then_sequences():
     wanted = [("left", 0, 0), ("left", 0, 1), ("left", 2, 0), ("right", 1, 0), ("right", 1, 10)]
-    shuffled = [Message(*wanted[place], b"") for place in np.random.default_rng(1).permutation(5)]
+    shuffled = [Message(*wanted[place], 0, b"", b"") for place in np.random.default_rng(1).permutation(5)]
     assert [(each.side, each.partition, each.sequence) for each in in_order(shuffled)] == wanted
 
 

@@ -228,7 +228,16 @@ def test_what_cannot_be_joined_is_refused_at_the_call(spark):
     refused("left must be a Spark DataFrame, not a list", left=[1])
     refused("the right side has no column 'y'", on="left.x = right.y")
     refused("3 workers need as many shuffle partitions, and spark.sql.shuffle.partitions is 2", workers=3)
-    refused(r"how='full' needs what all workers have found.*use workers=1 instead of 2", how="full", workers=2)
+    refused(
+        r"how='full' without an equality needs what all workers have found.*; use workers=1 instead of 2",
+        on="left.x < right.x",
+        how="full",
+        workers=2,
+    )
+    refused(
+        r"placement='arrival' needs .*use placement='key', or workers=1", how="left", workers=2, placement="arrival"
+    )
+    refused("placement='keys' does not exist", placement="keys")
     refused("emit='ranges' names tuples by their place", emit="ranges")
     refused("no index structure is called 'b-tree'", index="b-tree")
     refused("more than one column 'x'", left=spark.readStream.format("rate").load().selectExpr("value x", "value X"))

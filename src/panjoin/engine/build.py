@@ -47,11 +47,16 @@ def build(condition: Condition, window: Window, left: pa.Schema, right: pa.Schem
     return assemble(spec, options, Crew(workers, spec), workers, watermark)
 
 
-def assemble(spec: JoinSpec, options: Options, crew: Crew, workers: int, watermark: Watermark) -> Join:
-    """A join of `workers` workers, of which `crew` has those that are here."""
+def assemble(
+    spec: JoinSpec, options: Options, crew: Crew, workers: int, watermark: Watermark, *, share: int = 1
+) -> Join:
+    """A join of `workers` workers, of which `crew` has those that are here.
+
+    `share` is of how many parts these tuples are one: others are joined elsewhere, and counted here.
+    """
     advisor = advise(spec, options)
     size = options.subwindow or Extent()
-    manager = Manager(spec, advisor, workers=workers, subwindow=size.tuples, span=size.micros)
+    manager = Manager(spec, advisor, workers=workers, subwindow=size.tuples, span=size.micros, share=share)
     return Join(spec, manager, crew, watermark, advisor)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +32,13 @@ from panjoin.engine.worker import Alone, Feedback, Part
 from panjoin.expression import Side
 
 Array = npt.NDArray[Any]
+
+
+class Among(NamedTuple):
+    """Where some tuples stand among all of their side that have arrived together."""
+
+    positions: Array
+    extent: int  #: how many there are in all
 
 
 @dataclass(frozen=True)
@@ -62,31 +69,36 @@ class Join:
         self.spec.times(side, rows)
         self.spec.keys.encode(side, rows)
 
-    def prepare(self, side: Side, rows: pa.RecordBatch, now: float) -> Prepared:
-        """Number, set aside, encode, sort. Raises before it changes anything."""
+    def prepare(self, side: Side, rows: pa.RecordBatch, now: float, among: Among | None = None) -> Prepared:
+        """Number, set aside, encode, sort. Raises before it changes anything.
+
+        `among` says where the rows stand when they are some of those that have arrived, the others being elsewhere.
+        """
         first_no = self.arrived[side]
+        numbers = None if among is None else among.positions + first_no
+        end_no = first_no + (rows.num_rows if among is None else among.extent)
         times = self.spec.times(side, rows)
         if times is None:
-            batch, dropped = preprocess(self.spec, side, rows, first_no, None), None
+            batch, dropped = preprocess(self.spec, side, rows, first_no, None, numbers, end_no), None
         else:
             far, late = self.watermark.too_far(times), self.watermark.late(times)
-            batch, dropped = self._in_time(side, rows, times, far | late)
+            batch, dropped = self._in_time(side, rows, times, far | late, numbers, end_no)
             self.late[side] += int(np.count_nonzero(late & ~far))
             self.quarantined[side] += int(np.count_nonzero(far))
             assert batch.times is not None
             self.watermark.observe(side, batch.times, now)
-        self.arrived[side] += rows.num_rows
+        self.arrived[side] = end_no
         return Prepared(batch, dropped, self.watermark.value)
 
     def _in_time(
-        self, side: Side, rows: pa.RecordBatch, times: Array, drop: Array
+        self, side: Side, rows: pa.RecordBatch, times: Array, drop: Array, numbers: Array | None, end_no: int
     ) -> tuple[Batch, pa.RecordBatch | None]:
         first_no = self.arrived[side]
         if not drop.any():
-            return preprocess(self.spec, side, rows, first_no, times), None
+            return preprocess(self.spec, side, rows, first_no, times, numbers, end_no), None
         accepted = rows.filter(pa.array(~drop))
-        numbers = np.flatnonzero(~drop) + first_no
-        batch = preprocess(self.spec, side, accepted, first_no, times[~drop], numbers, first_no + rows.num_rows)
+        numbers = np.flatnonzero(~drop) + first_no if numbers is None else numbers[~drop]
+        batch = preprocess(self.spec, side, accepted, first_no, times[~drop], numbers, end_no)
         return batch, rows.filter(pa.array(drop))
 
     # ---- steps 3 to 5 ----

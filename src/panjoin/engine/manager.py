@@ -86,9 +86,13 @@ class Manager:
         workers: int = 1,
         subwindow: int | None = None,
         span: int | None = None,
+        share: int = 1,
     ) -> None:
-        """`subwindow` is the size in tuples, `span` in microseconds of event time; None: an eighth of the window."""
-        self.spec, self.workers = spec, workers
+        """`subwindow` is the size in tuples, `span` in microseconds of event time; None: an eighth of the window.
+
+        One tuple in `share` of a window comes here.
+        """
+        self.spec, self.workers, self._share = spec, workers, share
         self._advisor, self._subwindow, self._span = advisor, subwindow, span
         self.windows: dict[str, list[SubwindowInfo]] = {LEFT: [], RIGHT: []}
         self.counts = {LEFT: 0, RIGHT: 0}  #: tuples processed per side, by arrival number
@@ -177,7 +181,7 @@ class Manager:
             return self._subwindow
         window = self.spec.sides[side].count
         if window is not None:
-            return subwindow_of(window)
+            return subwindow_of(-(-window // self._share))
         # the rate of a time window is not known beforehand: half as much again as the last one held
         return max(SMALLEST, min(LARGEST, max(2 * room, self._last_size[side] + self._last_size[side] // 2)))
 

@@ -17,6 +17,7 @@ from panjoin.expression import Side
 from panjoin.options import HOWS, Options
 from panjoin.predicate import Condition
 from panjoin.spark.event_time import WATERMARK
+from panjoin.spark.placement import Placement
 from panjoin.spark.plan import SIDES
 from panjoin.window import Window
 
@@ -96,14 +97,14 @@ def refuse_window(window: Window, streaming: bool) -> None:
         )
 
 
-def settled_workers(options: Options, spark: SparkSession) -> int:
+def settled_workers(options: Options, placed: Placement, spark: SparkSession) -> int:
     """The number of workers; refused when the join's result cannot be made by so many, or there is no room for them."""
-    one = _needs_one(options)
-    if one is not None:
+    needs = _needs_one(options, placed)
+    if needs is not None:
         if (options.workers or 1) != 1:
             raise ParameterError(
-                f"{one} needs what all workers have found of a tuple, and they do not tell each other yet; "
-                f"use workers=1 instead of {options.workers}"
+                f"{needs[0]} needs what all workers have found of a tuple, and they do not tell each other; "
+                f"use {needs[1]}workers=1 instead of {options.workers}"
             )
         return 1
     partitions = int(spark.conf.get(PARTITIONS_KEY) or 1)
@@ -117,8 +118,13 @@ def settled_workers(options: Options, spark: SparkSession) -> int:
     return options.workers
 
 
-def _needs_one(options: Options) -> str | None:
-    return None if options.how == "inner" else f"how={options.how!r}"
+def _needs_one(options: Options, placed: Placement) -> tuple[str, str] | None:
+    """What needs a single worker, and the other way out."""
+    if not placed.complete:
+        return f"how={options.how!r} without an equality", ""
+    if options.how != "inner" and options.placement == "arrival":
+        return f"how={options.how!r} with placement='arrival'", "placement='key', or "
+    return None
 
 
 def refuse_form(options: Options) -> None:

@@ -25,7 +25,7 @@ from panjoin.expression import Side
 from panjoin.spark.metrics import SIDES, SubwindowProgress, WorkerProgress
 
 STEPS = ("rebuild", "prepare", "probe", "insert", "emit", "state", "files", "total")
-_COUNTERS = ("arrived", "late", "quarantined")
+_COUNTERS = ("late", "quarantined")
 
 Item = TypeVar("Item")
 
@@ -36,6 +36,7 @@ class Meter:
     def __init__(self, spec: JoinSpec) -> None:
         self._spec = spec
         self.seconds = dict.fromkeys(STEPS, 0.0)
+        self.heard: dict[Side, int] = dict.fromkeys(SIDES, 0)  #: tuples of all messages, also of those sent elsewhere
         self.taken: dict[Side, int] = dict.fromkeys(SIDES, 0)
         self.candidates = self.rows = 0
         self._alone = self._counted = 0
@@ -80,16 +81,24 @@ class Meter:
         return self.candidates if self._spec.how in LEFT_ONLY else self.rows - self._alone
 
     def progress(
-        self, join: Join, worker: Worker, *, turn: int, placement: str, bytes_state: int, bytes_resident: int
+        self,
+        join: Join,
+        worker: Worker,
+        *,
+        number: int,
+        turn: int,
+        placement: str,
+        bytes_state: int,
+        bytes_resident: int,
     ) -> WorkerProgress:
         """All of it, and what the worker holds now."""
         since: dict[str, dict[Side, int]] = {
             name: {side: getattr(join, name)[side] - self._before[name][side] for side in SIDES} for name in _COUNTERS
         }
         return WorkerProgress(
-            worker=worker.number,
+            worker=number,
             turn=turn,
-            tuples=since["arrived"],
+            tuples=dict(self.heard),
             taken=dict(self.taken),
             late=since["late"],
             quarantined=since["quarantined"],

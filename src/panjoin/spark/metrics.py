@@ -54,7 +54,7 @@ class WorkerProgress:
 
     worker: int
     turn: int  #: how many times it has been called since the query's first start
-    tuples: Mapping[Side, int]  #: received; every worker receives all with placement="arrival"
+    tuples: Mapping[Side, int]  #: heard of: the same in every worker
     taken: Mapping[Side, int]  #: put into its own subwindows
     late: Mapping[Side, int]  #: behind the watermark, dropped
     quarantined: Mapping[Side, int]  #: dated too far ahead, set aside
@@ -106,8 +106,6 @@ class Progress:
 
     def tuples(self, side: Side) -> int:
         """That came in, each counted once."""
-        if any(worker.placement == "key" for worker in self.workers):
-            return self._sum("taken", side) + self._sum("late", side) + self._sum("quarantined", side)
         return self._most("tuples", side)
 
     def late(self, side: Side) -> int:
@@ -164,7 +162,7 @@ class Progress:
         return max((worker.seconds.get(step, 0.0) for worker in self.workers), default=0.0)
 
     def _once(self, what: str, side: Side) -> int:
-        """Where every worker receives all tuples, each of them has counted all."""
+        """By arrival every worker has counted all. By key, a tuple that went to several workers is counted by each."""
         keyed = any(worker.placement == "key" for worker in self.workers)
         return self._sum(what, side) if keyed else self._most(what, side)
 

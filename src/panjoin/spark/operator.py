@@ -1,8 +1,8 @@
 """`stream_join`: the join as one call on DataFrames.
 
     left  ─ select ─ mapInArrow(Packer) ┐
-                                        union ─ explode(workers) ─ groupBy(worker) ┐
-    right ─ select ─ mapInArrow(Packer) ┘                                          │
+                                        union ───────────────────── groupBy(worker) ┐
+    right ─ select ─ mapInArrow(Packer) ┘   (by arrival: explode(workers) first)    │
            rows <─ mapInArrow(Unpacker) ─ transformWithState (static: applyInArrow) ┘
                                           observed on its way: what the workers tell of themselves (metrics.py)
 
@@ -24,7 +24,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
 from panjoin import index as structures
-from panjoin.engine.build import LEFT_ONLY
+from panjoin.engine.build import LEFT_ONLY, specify
 from panjoin.errors import ParameterError
 from panjoin.names import SUFFIXES, joined_schema
 from panjoin.options import Options
@@ -35,6 +35,7 @@ from panjoin.spark.event_time import refuse_event_time, with_event_time
 from panjoin.spark.metrics import COLUMN, metric_name
 from panjoin.spark.pack import MESSAGE_DDL, Packer, Unpacker
 from panjoin.spark.partial import Combiner, adds_up
+from panjoin.spark.placement import Placement
 from panjoin.spark.plan import SIDES, JoinPlan
 from panjoin.spark.processor import ANSWER_DDL, JoinProcessor
 from panjoin.spark.residence import Residence
@@ -61,11 +62,13 @@ def stream_join(
     partitions: int | None = None,
     resident: Any = None,
     resident_limit: Any = None,
+    placement: str = "auto",
 ) -> DataFrame:
     """The matches of two DataFrames, as a DataFrame: streaming if one of them is.
 
     `on` is SQL text over `left` and `right`, or a condition object. `workers` is fixed by the first start of a query;
-    None takes the number of cores, at most that of shuffle partitions. `name` is how messages speak of this join.
+    None takes the number of cores, at most that of shuffle partitions. `placement` says which of them see a tuple: all
+    ("arrival"), or those that its key can match in ("key"). `name` is how messages speak of this join.
     `event_time` names a column to add to the rows: the later of the two event times, for windowed aggregations.
     `resident` is a directory on the executors for the windows' files (None: Spark's local directories),
     `resident_limit` the bytes that one executor may put there.
@@ -75,7 +78,7 @@ def stream_join(
     streaming = left.isStreaming and right.isStreaming
     door.refuse_session(spark, streaming)
     knobs = {"how": how, "index": index, "workers": workers, "emit": emit, "suffixes": suffixes}
-    options = Options.of({**knobs, "subwindow": subwindow, "partitions": partitions})
+    options = Options.of({**knobs, "subwindow": subwindow, "partitions": partitions, "placement": placement})
     options.check_index(structures.names())
     options.check_window(window)
     door.refuse_form(options)
@@ -91,8 +94,14 @@ def stream_join(
         refuse_duplicates(frame.columns, side, case_sensitive=cased)
     door.refuse_columns(condition, window, left, right, streaming)
     zone = str(spark.conf.get("spark.sql.session.timeZone", "UTC"))
-    options = replace(options, workers=1 if one_static else door.settled_workers(options, spark), timezone=zone)
     schemas = arrow_schema(left.schema), arrow_schema(right.schema)
+    options = replace(options, timezone=zone)
+    if one_static:
+        options = replace(options, placement="arrival", workers=1)
+    else:
+        placed = Placement(specify(condition, window, *schemas, options), options.workers or 1)
+        options = replace(options, placement=placed.settled(options.placement))
+        options = replace(options, workers=door.settled_workers(options, placed, spark))
     plan = JoinPlan.of(condition, window, schemas, options, name or "the join")
     plan = replace(plan, residence=Residence.of(resident, resident_limit))
     result = _result_type(plan, left.schema, right.schema, schemas, cased)
@@ -108,9 +117,11 @@ def arrow_schema(schema: StructType) -> pa.Schema:
 def _assembled(plan: JoinPlan, left: DataFrame, right: DataFrame, result: StructType) -> DataFrame:
     if left.isStreaming != right.isStreaming:
         return _with_table(plan, left, right, result)
-    keys = [sf.lit(worker_key(number)).cast("int") for number in range(plan.workers)]
     messages = _packed(plan, 0, left).unionAll(_packed(plan, 1, right))
-    workers = messages.select(sf.explode(sf.array(*keys)).alias("worker"), "*").groupBy("worker")
+    if not plan.by_key:
+        keys = [sf.lit(worker_key(number)).cast("int") for number in range(plan.workers)]
+        messages = messages.withColumn("worker", sf.explode(sf.array(*keys)))
+    workers = messages.groupBy("worker")
     schema, adding = arrow_schema(result), adds_up(plan.spec().form, plan.workers)
     if not left.isStreaming:
         if not adding:
@@ -138,7 +149,7 @@ def _packed(plan: JoinPlan, number: int, frame: DataFrame, wrap: Any = None) -> 
     side, schema = SIDES[number], plan.schemas[number]
     quoted = [f"`{name.replace('`', '``')}`" for name in schema.names]
     frame = frame.select(*[sf.col(name).alias(f"c{at}") for at, name in enumerate(quoted)])  # mapInArrow quotes none
-    packer = Packer(side, schema)
+    packer = Packer(side, schema, plan.placement(), plan.numbered)
     return frame.mapInArrow(packer if wrap is None else wrap(packer), MESSAGE_DDL)
 
 

@@ -6,8 +6,8 @@
 `parameters` is what the state remembers of it. A restarted query may change some of them (`refuse_other`):
 
     accepted   index, partitions, subwindow size, batch size, suffixes, name, emit (if the columns it reads are kept)
-    refused    condition, window, how, number of workers, type of a column, a column that was not kept; the session's
-               time zone where the condition depends on it
+    refused    condition, window, how, number of workers, placement, type of a column, a column that was not kept; the
+               session's time zone where the condition depends on it
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from panjoin.errors import StateError
 from panjoin.expression import Side
 from panjoin.options import Options
 from panjoin.predicate import Condition
+from panjoin.spark.placement import Placement
 from panjoin.spark.residence import Residence
 from panjoin.window import Window
 
@@ -71,6 +72,25 @@ class JoinPlan:
         assert self.options.workers is not None
         return self.options.workers
 
+    @property
+    def by_key(self) -> bool:
+        """Whether tuples go to workers by their key; each worker then has a join of its own over its tuples."""
+        return self.options.placement == "key"
+
+    def seat(self, number: int) -> int:
+        """The number of a worker in the join that it is part of."""
+        return 0 if self.by_key else number
+
+    @property
+    def numbered(self) -> bool:
+        """Whether arrival numbers must be those of the whole stream: tuples leave by them, or the result shows them."""
+        counted = any(self.window.extent(side).tuples is not None for side in SIDES)
+        return counted or self.options.emit not in ("rows", "total")
+
+    def placement(self) -> Placement | None:
+        """Who gets what; None when everybody gets everything."""
+        return Placement(self.spec(), self.workers) if self.by_key else None
+
     def spec(self) -> JoinSpec:
         """The join, spelled out. Subwindows keep every column that has come, for state is written from them."""
         spec = specify(self.condition, self.window, *self.schemas, self.options)
@@ -79,7 +99,8 @@ class JoinPlan:
 
     def join(self, spec: JoinSpec, crew: LoneCrew) -> Join:
         """The join, as far as one worker goes."""
-        return assemble(spec, self.options, crew, self.workers, GivenWatermark())
+        shared, share = (1, self.workers) if self.by_key else (self.workers, 1)
+        return assemble(spec, self.options, crew, shared, GivenWatermark(), share=share)
 
     def shape(self, spec: JoinSpec) -> Shape:
         """How result rows look."""
@@ -96,6 +117,8 @@ class JoinPlan:
             "how": self.options.how,
             "workers": self.workers,
             "timezone": self._timezone,
+            "placement": self.options.placement,
+            "numbered": self.numbered or not self.by_key,
             "columns": {side: {field.name: str(field.type) for field in self.schema(side)} for side in SIDES},
         }
 
@@ -109,9 +132,11 @@ class JoinPlan:
         """Raise when the state was made by a join that this one cannot go on from."""
         if stored == self.parameters:
             return
-        for what in ("condition", "window", "how", "workers", "timezone"):
+        for what in ("condition", "window", "how", "workers", "placement", "timezone"):
             if stored.get(what) != self.parameters[what]:
                 self._refuse(f"{what} was {stored.get(what)!r} and is now {self.parameters[what]!r}", what)
+        if self.parameters["numbered"] and not stored["numbered"]:
+            self._refuse(f"emit is now {self.options.emit!r}, and the tuples in it have no numbers to be shown", "emit")
         for side in SIDES:
             known = stored["columns"][side]
             for column, kind in self.parameters["columns"][side].items():

@@ -5,7 +5,8 @@
     Spark commits state     header, timer <── chunks             └── payloads <───┘
     and output, or neither  └──> files that equal this state
 
-Every worker receives every message, orders them alike, and executes its own part of the same commands. A worker without
+Every worker hears of every message and orders them alike. With placement by arrival all execute their own part of the
+same commands; with placement by key each has a join of its own over the tuples that came to it. A worker without
 messages is called through an event-time timer when the watermark has moved far enough to matter.
 
 Invariant: what is kept in the process and in files is known by the stamp of the state that it equals. A stamp that was
@@ -29,7 +30,7 @@ from panjoin.expression import Side
 from panjoin.spark.keeper import Keeper
 from panjoin.spark.meter import Meter
 from panjoin.spark.metrics import WorkerProgress
-from panjoin.spark.pack import Message, in_order, opened, payloads
+from panjoin.spark.pack import Message, in_order, message_of, payloads
 from panjoin.spark.partial import label_of
 from panjoin.spark.plan import SIDES, JoinPlan
 from panjoin.spark.recovery import journaled
@@ -66,7 +67,7 @@ class JoinProcessor(StatefulProcessor):
     def handleInputRows(self, key: Any, rows: Iterable[Row], timerValues: Any) -> Iterator[Row]:
         """The messages of a micro-batch."""
         messages: dict[Side, list[Message]] = {LEFT: [], RIGHT: []}
-        for message in in_order(Message(row.side, row.partition, row.sequence, row.payload) for row in rows):
+        for message in in_order(message_of(row) for row in rows):
             messages[message.side].append(message)
         return self._turn(self._numbers[key[0]], timerValues.getCurrentWatermarkInMs(), messages)
 
@@ -98,15 +99,15 @@ class JoinProcessor(StatefulProcessor):
         if watermark > 0 and self.plan.window.timed:  # 0 is Spark's word for none yet
             yield from packed(resident.pass_time(watermark * MICROS_PER_MILLI))
         for side in SIDES:
-            batches = (batch for message in messages[side] for batch in opened(message.payload))
-            yield from packed(resident.receive(side, batches))
+            yield from packed(resident.receive(side, (message.piece() for message in messages[side])))
 
     def _progress(self, resident: Resident, meter: Meter, header: Header) -> WorkerProgress:
         return meter.progress(
             resident.join,
             resident.crew.worker,
+            number=resident.number,
             turn=header.version,
-            placement="arrival",
+            placement=self.plan.options.placement,
             bytes_state=sum(sum(sizes.values()) for sizes in header.stored.values()),
             bytes_resident=resident.crew.memory_bytes,
         )

@@ -78,7 +78,7 @@ def _restored(plan: JoinPlan, number: int, header: Header, record: StateOfRecord
         join.watermark.advance(header.watermark)
     for side in SIDES:
         for info in join.manager.windows[side]:
-            if info.worker == number:
+            if info.worker == resident.seat:
                 fill(resident, side, info)
                 _check_size(resident, side, info)
         _observe(resident, side)
@@ -98,7 +98,7 @@ def _restored(plan: JoinPlan, number: int, header: Header, record: StateOfRecord
 def _insert(
     resident: Resident, side: Side, info: SubwindowInfo, batches: Iterable[tuple[Batch, bool]], created: bool = False
 ) -> None:
-    worker, number = resident.crew.worker, resident.number
+    worker, number = resident.crew.worker, resident.seat
     for batch, late in batches:
         commands: list[Command] = [] if created else [_create(resident, side, info, batch)]
         insert = Insert(number, side, info.number, 0, batch.size, late=late)
@@ -122,14 +122,14 @@ def _observe(resident: Resident, side: Side) -> None:
     """The newest sealed subwindow teaches the next one its splitters."""
     sealed = [subwindow.number for subwindow in resident.crew.worker.chains[side] if subwindow.sealed]
     if sealed:
-        status = resident.crew.worker.execute([Seal(resident.number, side, sealed[-1])]).status
+        status = resident.crew.worker.execute([Seal(resident.seat, side, sealed[-1])]).status
         resident.join.advisor.observe(status)
 
 
 def _create(resident: Resident, side: Side, info: SubwindowInfo, batch: Batch) -> Create:
     chosen = resident.join.advisor.choose(side, info.capacity, batch.keys)
     return Create(
-        resident.number,
+        resident.seat,
         side,
         info.number,
         chosen.name,

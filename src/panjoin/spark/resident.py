@@ -23,8 +23,8 @@ from panjoin.engine.spec import JoinSpec
 from panjoin.engine.worker import Feedback, Part
 from panjoin.expression import Side
 from panjoin.spark.meter import Meter
-from panjoin.spark.pack import grouped
 from panjoin.spark.partial import adds_up, pieces
+from panjoin.spark.piece import Piece, gathered
 from panjoin.spark.plan import SIDES, JoinPlan
 from panjoin.spark.shelf import Shelf
 
@@ -71,7 +71,8 @@ class Resident:
     def __init__(self, plan: JoinPlan, number: int) -> None:
         self.plan, self.number = plan, number
         self.spec = plan.spec()
-        self.crew = JournalCrew(number, self.spec)
+        self.seat = plan.seat(number)  #: the worker's number in the join
+        self.crew = JournalCrew(self.seat, self.spec)
         self.join: Join = plan.join(self.spec, self.crew)
         self.shelf: Shelf | None = None  #: the files that equal these windows, but for what came since
         self.replayed: list[
@@ -79,12 +80,12 @@ class Resident:
         ] = []  #: what was put into unsealed subwindows when they were made again
         self._shape = plan.shape(self.spec)
 
-    def receive(self, side: Side, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def receive(self, side: Side, pieces: Iterable[Piece]) -> Iterator[pa.RecordBatch]:
         """Join tuples of one side, which come in order; read each answer before asking for the next."""
-        for group in grouped(batches, BATCH_ROWS, BATCH_BYTES):
-            rows = group[0] if len(group) == 1 else pa.concat_batches(group)
+        for piece in gathered(pieces, BATCH_ROWS, BATCH_BYTES):
+            self.crew.meter.heard[side] += piece.heard
             with self.crew.meter.clock("prepare"):
-                prepared = self.join.prepare(side, rows, 0.0)
+                prepared = self.join.prepare(side, piece.rows(self.plan.schema(side)), 0.0, piece.among)
             yield from self._rows(self.join.execute(prepared))
 
     def ask(self, side: Side, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -115,7 +116,7 @@ class Resident:
         for side in SIDES:
             extent = self.spec.sides[side].extent
             for info in self.join.manager.windows[side]:
-                if extent is None or info.worker != self.number:
+                if extent is None or info.worker != self.seat:
                     continue
                 if self.spec.preserves(side):
                     return now + 1  # any tuple may be the next to leave

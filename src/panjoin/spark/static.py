@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from panjoin.spark.pack import Message, in_order, opened
+from panjoin.spark.pack import in_order, messages_of
 from panjoin.spark.plan import SIDES, JoinPlan
 from panjoin.spark.processor import ANSWER, packed
 from panjoin.spark.resident import Resident
@@ -34,16 +34,9 @@ class StaticJoin:
     def _joined(self, key: tuple[pa.Scalar, ...], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         numbers = {worker_key(number): number for number in range(self.plan.workers)}
         resident = Resident(self.plan, numbers[key[0].as_py()])
-        messages = in_order(
-            Message(side.as_py(), partition.as_py(), sequence.as_py(), payload.as_buffer())
-            for batch in batches
-            for side, partition, sequence, payload in zip(
-                *(batch.column(name) for name in ("side", "partition", "sequence", "payload")), strict=True
-            )
-        )
+        messages = in_order(message for batch in batches for message in messages_of(batch))
         for side in SIDES:
-            batches = (batch for message in messages if message.side == side for batch in opened(message.payload))
-            yield from resident.receive(side, batches)
+            yield from resident.receive(side, (message.piece() for message in messages if message.side == side))
             resident.crew.clear()
         yield from resident.end()
 

@@ -19,6 +19,7 @@ import hashlib
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -53,7 +54,7 @@ class Asker:
         asked = False
         for message in self.packer(batches):
             if not asked:
-                question = [[self.packer.side], [0], [0], [0], [b""]]
+                question: list[Any] = [[None], [self.packer.side], [0], [0], [0], [b""], [b""]]
                 columns = [pa.array(value, field.type) for value, field in zip(question, MESSAGE, strict=True)]
                 yield pa.RecordBatch.from_arrays(columns, schema=MESSAGE)
                 asked = True
@@ -86,7 +87,7 @@ TABLES = Tables(TABLES_KEPT)
 
 def _indexed(plan: JoinPlan, side: Side, messages: list[Message]) -> Resident:
     resident = Resident(plan, 0)
-    for _ in resident.receive(side, (batch for message in messages for batch in opened(message.payload))):
+    for _ in resident.receive(side, (message.piece() for message in messages)):
         pass  # nothing is there yet that the table could match
     resident.crew.clear()
     return resident
@@ -110,7 +111,7 @@ class TableJoin:
                     raise StateError(
                         "the table came after the stream; use a Spark that broadcasts it, as the plan says"
                     )
-                messages.append(Message(self.table, partition.as_py(), sequence.as_py(), known.as_buffer()))
+                messages.append(Message(self.table, partition.as_py(), sequence.as_py(), 0, b"", known.as_buffer()))
             elif payload.as_buffer().size:
                 if indexed is None:
                     indexed = TABLES.get(self.plan, self.table, in_order(messages))
