@@ -89,7 +89,8 @@ class FakeSpark:
     def __init__(self, plan: JoinPlan, *, seed: int = 0, forget: float = 0.0, die: float = 0.0) -> None:
         """`forget` and `die` are the chances per call that another process is called, and that it dies half-way.
 
-        Every other time, the other process is one on another machine: files of before are not there.
+        Every other time, the other process is one on another machine: files of before are not there. Before the next
+        call, each of `doomed` tries it in its process, and dies at that put of state or is never committed (None).
         """
         self.plan, self._random = plan, random.Random(seed)
         self.directory = Path(tempfile.mkdtemp())
@@ -98,6 +99,9 @@ class FakeSpark:
         self._labelled: list[tuple[str, bytes]] = []
         self.told: list[WorkerProgress] = []
         self.handles = [FakeHandle() for _ in range(plan.workers)]
+        self.process = Keeper(processors.RESIDENTS_KEPT)
+        self.doomed: list[tuple[Keeper, int | None]] = []
+        self.attempts = 0  #: that a call has taken at most
 
     def micro_batch(self, left: Sequence[pa.Table], right: Sequence[pa.Table], watermark: int = 0) -> list[dict]:
         """Result rows; each table is one source partition."""
@@ -133,7 +137,7 @@ class FakeSpark:
 
     def other_process(self, *, files: bool = True) -> None:
         """The next call happens elsewhere: in another process of this executor, or of another one, without its files."""
-        processors.KEEPER = Keeper(processors.RESIDENTS_KEPT)
+        self.process = Keeper(processors.RESIDENTS_KEPT)
         if not files:
             shutil.rmtree(self.directory)
             self.directory.mkdir()
@@ -146,15 +150,12 @@ class FakeSpark:
         while True:
             if self._random.random() < self._forget:
                 self.other_process(files=self._random.random() < 0.5)
-            attempt = copy.deepcopy(self.handles[number])
-            attempt.puts, attempt.fail_at = 0, None
-            if self._random.random() < self._die:
-                attempt.fail_at = self._random.randrange(4)
-            processor = JoinProcessor(replace(self.plan, residence=Residence(str(self.directory))))
-            processor.init(attempt)
-            try:
-                answer = list(getattr(processor, verb)((worker_key(number),), *arguments))
-            except DiedError:
+            self.attempts = max(self.attempts, len(self.doomed))
+            while self.doomed:
+                self._attempt(*self.doomed.pop(), number, verb, arguments)
+            fail_at = self._random.randrange(4) if self._random.random() < self._die else None
+            attempt, answer = self._attempt(self.process, fail_at, number, verb, arguments)
+            if answer is None:
                 continue
             self.handles[number] = attempt
             self.told += [WorkerProgress.of(each.progress) for each in answer if each.progress is not None]
@@ -162,3 +163,15 @@ class FakeSpark:
             self._labelled += [(each.label, each.payload) for each in answer if each.label is not None]
             whole = [each for each in answer if each.label is None]
             return [row for each in whole for batch in opened(each.payload) for row in batch.to_pylist()]
+
+    def _attempt(self, process: Keeper, fail_at: int | None, number: int, verb: str, arguments: tuple) -> tuple:
+        """(state after it, rows, or None if it died) of one attempt in one process; it counts when it is committed."""
+        attempt = copy.deepcopy(self.handles[number])
+        attempt.puts, attempt.fail_at = 0, fail_at
+        processor = JoinProcessor(replace(self.plan, residence=Residence(str(self.directory))))
+        processor.init(attempt)
+        processors.KEEPER = process
+        try:
+            return attempt, list(getattr(processor, verb)((worker_key(number),), *arguments))
+        except DiedError:
+            return attempt, None
