@@ -46,6 +46,40 @@ def test_every_cell_of_an_experiment_is_recorded_and_every_view_shows_something(
         assert any(cell is not None for cell in laid_out.cells.values())
 
 
+LABELS = [
+    "rap_insert_1",
+    "rap_insert_2",
+    "rap_probe_1",
+    "rap_probe_2",
+    "rap_probe_3",
+    "rap_adjust",
+    "wib_insert_1",
+    "wib_insert_2",
+    "wib_probe_1",
+    "wib_probe_2",
+    "wib_probe_3",
+    "wib_comp",
+    "bis_insert_1",
+    "bis_insert_2",
+    "bis_probe_1",
+    "bis_probe_2",
+    "bis_probe_3",
+    "bis_buffer",
+    "com_insert",
+    "com_probe",
+]
+
+
+def test_every_figure_of_the_structures_is_in_the_list_under_its_label_also_on_a_narrow_screen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    listed = CliRunner().invoke(app, ["bench", "list"])
+    assert [label for label in LABELS if f" index.{label} " not in listed.output] == []
+    shown = {experiment.name: experiment.shows for experiment in catalogue.EXPERIMENTS}
+    assert [label for label in LABELS if f"the paper's {label}" not in shown[f"index.{label}"]] == []
+
+
 @pytest.mark.parametrize("scale", SCALES)
 def test_cells_of_an_experiment_differ(scale: str) -> None:
     for experiment in catalogue.EXPERIMENTS:

@@ -1,47 +1,15 @@
-"""The figures of RaP-Table at toy size: every point is there, and what they claim beyond time holds."""
+"""The adjustment figure at toy size: it balances as the paper says; and the paper's own data can take part."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from panjoin.bench import rap
-
-FORMS = {"partition phase", "counts", "pairs"}
-
-
-def test_insertion_has_a_record_for_each_line_and_batch_that_fits():
-    for records, lines in (
-        (
-            rap.insert_1(1 << 10, (1, 16), (1, 64, 1 << 10, 1 << 11), seconds=0.01, repeats=2),
-            {(1 << 10, 1), (1 << 10, 16)},
-        ),
-        (rap.insert_2((64, 1 << 10), 16, (1, 64, 1 << 10), seconds=0.01, repeats=2), {(64, 16), (1 << 10, 16)}),
-    ):
-        points = [(r["capacity"], r["partitions"], r["batch"]) for r in records]
-        batches = (1, 64, 1 << 10)
-        assert sorted(points) == sorted((n, p, batch) for n, p in lines for batch in batches if batch <= n)
-        for record in records:
-            assert len(record["seconds"]) == 2
-            assert record["tuples_per_second"] > 0
-            assert record["memory_bytes"] > 8 * record["capacity"]
-
-
-def test_the_share_of_the_partition_phase_can_be_read_from_the_equi_join_records():
-    records = rap.probe_1(((1 << 10, 8), (1 << 10, 64)), (1, 200), repeats=2)
-    points = {(r["partitions"], r["batch"], r["form"]): r for r in records}
-    assert set(points) == {(p, batch, form) for p in (8, 64) for batch in (1, 200) for form in FORMS}
-    for p in (8, 64):
-        assert 0.7 < points[p, 200, "counts"]["found"] / 200 < 1.3
-
-
-@pytest.mark.parametrize("figure", [rap.probe_2, rap.probe_3])
-def test_the_selectivity_is_the_one_that_was_asked_for(figure):
-    records = figure(1 << 12, (4, 64), (1, 16, 256), probes=300, threads=2, repeats=1)
-    found = {(r["partitions"], r["selectivity"], r["form"]): r["found"] for r in records}
-    assert set(found) == {(p, s, form) for p in (4, 64) for s in (1, 16, 256) for form in FORMS}
-    for (_, selectivity, _), pairs in found.items():
-        assert 0.7 < pairs / (300 * selectivity) < 1.3
+from panjoin.bench.index_figures import rap_adjust_cells
+from panjoin.errors import DataError
 
 
 def test_the_imbalance_is_0_for_equal_partitions_and_2_less_2_in_p_for_one_full_one():
@@ -67,3 +35,27 @@ def test_rank_size_data_are_as_the_paper_describes_its_own():
     assert 0.985 < (keys < 0.01 * 2**31).mean() < 0.995
     assert keys.min() > 0
     assert keys.max() > 0.5 * 2**31
+
+
+def test_who_has_the_file_of_video_views_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    views = (1e6 / np.arange(1, 3001)).astype(int)
+    lines = [f"id{n}\tsomebody\t700\tMusic\t200\t{count}\t4.5\t10\t3\trelated" for n, count in enumerate(views)]
+    path = tmp_path / "0.txt"
+    path.write_text("\n".join([*lines[:10], "removed", *lines[10:]]) + "\n")
+    assert rap.from_file(path).tolist() == views.tolist()
+    assert len(rap_adjust_cells("toy")) == 9
+    monkeypatch.setenv(rap.VIEWS, str(path))
+    *_, cell = rap_adjust_cells("toy")
+    points = list(cell.measure())
+    assert [point.parameters["generation"] for point in points] == [0, 1, 2, 3]
+    assert points[3].values[0] < 0.7 * points[0].values[0]
+
+
+def test_a_file_that_is_none_of_video_views_is_refused(tmp_path: Path):
+    path = tmp_path / "0.txt"
+    path.write_text("a\tb\tc\td\te\tmany\n")
+    with pytest.raises(DataError, match=r"0.txt, line 1: column 6 is 'many', not a count of views"):
+        rap.from_file(path)
+    path.write_text("nothing\n")
+    with pytest.raises(DataError, match="has no line of 6 tab-separated columns"):
+        rap.from_file(path)

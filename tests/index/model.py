@@ -66,7 +66,18 @@ def _by_probe(probes: int, probe_no: Any, ids: Any) -> list[list[int]]:
 
 # ---- how keys are drawn: each kind is a list of n Python ints that fit the dtype ----
 
-KINDS = ("small", "constant", "increasing", "decreasing", "zipf", "extremes", "wide", "two clusters")
+KINDS = (
+    "small",
+    "constant",
+    "increasing",
+    "decreasing",
+    "drifting",
+    "zipf",
+    "powers",
+    "extremes",
+    "wide",
+    "two clusters",
+)
 
 
 def extremes(dtype: Any) -> list[int]:
@@ -76,7 +87,10 @@ def extremes(dtype: Any) -> list[int]:
 
 
 def keys_of(kind: str, dtype: Any, n: int) -> st.SearchStrategy[list[int]]:
-    """Exactly n keys of one kind; `increasing` and `decreasing` repeat a key now and then."""
+    """Exactly n keys of one kind; `increasing` and `decreasing` repeat a key now and then.
+
+    `drifting` lies elsewhere each time it is drawn; `powers` is the worst case of the paper's adjustment algorithm.
+    """
     info = np.iinfo(dtype)
     small = st.integers(0, 7)
     if kind == "constant":
@@ -87,9 +101,14 @@ def keys_of(kind: str, dtype: Any, n: int) -> st.SearchStrategy[list[int]]:
         return st.tuples(st.integers(-20, 20), steps).map(
             lambda drawn: [drawn[0] + turn * int(step) for step in np.cumsum(drawn[1])]
         )
+    if kind == "drifting":
+        offsets = st.lists(st.integers(-9, 9), min_size=n, max_size=n)
+        centres = st.integers(info.min + 9, info.max - 9)
+        return st.tuples(centres, offsets).map(lambda drawn: [drawn[0] + offset for offset in drawn[1]])
     element = {
         "small": small,
         "zipf": st.integers(0, 63).map(lambda rank: 8 // (rank + 1)),
+        "powers": st.integers(0, 12).map(lambda power: info.max // 4**power),
         "extremes": st.sampled_from(extremes(dtype)),
         "wide": st.integers(info.min, info.max),
         "two clusters": small | small.map(lambda key: 1_000_000 + key),

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from panjoin.errors import ParameterError
-from panjoin.index.wib_leaves import entries_for, nth, select, sort_pairs
+from panjoin.index.wib_leaves import entries_for, median, nth, sort_pairs
 from panjoin.index.wib_nodes import advance, descend, new_path
 from panjoin.index.wib_tree import WibTree
 from tests.index.model import Model, ask
@@ -173,11 +173,21 @@ def test_a_path_that_is_continued_leads_where_a_new_one_leads(keys: list[int]) -
         assert (path[:, :height] == fresh[:, :height]).all()
 
 
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+@given(data=st.data())
+def test_the_median_leaves_half_of_the_keys_below_or_is_the_key_in_the_middle(dtype: Any, data: Any) -> None:
+    info = np.iinfo(dtype)
+    key = st.integers(-6, 6) | st.integers(info.min, info.max) | st.sampled_from([info.min, info.max])
+    keys = np.array(data.draw(st.lists(key, min_size=1, max_size=60)), dtype)
+    found, half = median(keys, keys.min(), keys.max()), len(keys) // 2
+    assert keys.min() <= found <= keys.max()
+    assert (keys <= found).sum() == half or np.sort(keys)[half] == found
+
+
 @given(st.lists(st.integers(-20, 20), min_size=1, max_size=80), st.data())
-def test_selecting_sorting_and_ranking_agree_with_sorted(values: list[int], data: Any) -> None:
+def test_sorting_and_ranking_agree_with_sorted(values: list[int], data: Any) -> None:
     rank = data.draw(st.integers(0, len(values) - 1))
     keys = np.array(values, np.int32)
-    assert select(keys.copy(), len(keys), rank) == sorted(values)[rank]
     ids = np.arange(len(keys), dtype=np.int32)
     sort_pairs(keys, ids, len(keys), np.empty_like(keys), np.empty_like(ids))
     assert ids.tolist() == sorted(range(len(values)), key=values.__getitem__)

@@ -16,9 +16,30 @@ SMALL = "not large_window and not two_to_the_31 and not borders and not at_the_s
 ONE_TYPE = "large_window and int32"
 
 
+CONTRACT = ["tests/index/test_contract.py", "tests/index/test_scan.py"]
+#: What looks at other things than answers, or draws more examples than plain Python can work off.
+WHOLE = "not memory_mapped and not two_to_the_31 and not 2_to_the_31"
+
+
 @pytest.mark.parametrize(("switch", "chosen"), [("NUMBA_DISABLE_JIT", SMALL), ("NUMBA_BOUNDSCHECK", ONE_TYPE)])
 def test_the_index_suite_passes_with(switch: str, chosen: str) -> None:
-    suites = ["tests/index/test_contract.py", "tests/index/test_scan.py"]
+    passes(switch, CONTRACT, chosen)
+
+
+@pytest.mark.slow
+def test_no_kernel_reads_or_writes_past_an_arrays_end_whatever_is_done_to_a_structure() -> None:
+    passes(
+        "NUMBA_BOUNDSCHECK", ["tests/index", "tests/kernels/test_merge.py", "tests/kernels/test_search_run.py"], WHOLE
+    )
+
+
+@pytest.mark.slow
+def test_without_the_compiler_the_state_machines_see_the_same_structures() -> None:
+    passes("NUMBA_DISABLE_JIT", ["tests/index/test_machine.py", "tests/index/test_splitters.py"], WHOLE)
+
+
+def passes(switch: str, suites: list[str], chosen: str) -> None:
+    """Run tests in a process that has the switch on."""
     run = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *suites, "-k", chosen],
         cwd=ROOT,

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from fnmatch import fnmatchcase
 
-from panjoin.bench import engine, index_figures, systems
+from panjoin.bench import engine, index_figures, start, systems
 from panjoin.bench.experiment import Experiment
 from panjoin.errors import ParameterError
 from panjoin.suggest import choices
 
-EXPERIMENTS: tuple[Experiment, ...] = (*engine.EXPERIMENTS, *systems.EXPERIMENTS, *index_figures.EXPERIMENTS)
+EXPERIMENTS: tuple[Experiment, ...] = (
+    *engine.EXPERIMENTS,
+    *systems.EXPERIMENTS,
+    *index_figures.EXPERIMENTS,
+    *start.EXPERIMENTS,
+)
 
 
 def chosen(names: list[str]) -> list[Experiment]:

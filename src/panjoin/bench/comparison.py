@@ -18,14 +18,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 from importlib.util import find_spec
-from typing import Any
 
 import numpy as np
 
+from panjoin.bench.structure import Record, bands, full, insert_for, uniform
 from panjoin.index import Index, create
 from panjoin.index.contract import Array
-
-Record = dict[str, Any]
 
 STRUCTURES = ("bi-sort", "rap-table", "wib-tree", "scan")
 BATCHES = (1 << 10, 1 << 12, 1 << 15, 1 << 17, 1 << 20, 1 << 23)
@@ -51,7 +49,7 @@ def comparison(
     seed: int = 1,
 ) -> list[Record]:
     """All records of both figures; `seconds` bounds one repeat of one insertion point."""
-    keys = np.random.default_rng(seed).integers(-(2**31), 2**31, capacity, dtype=np.int32)
+    keys = uniform(capacity, seed)
     warm_up(structures, keys, partitions)
     batches = [batch for batch in batches if batch <= capacity]
     selectivities = [matches for matches in selectivities if matches <= capacity]
@@ -87,7 +85,7 @@ def insertion(
             for _ in range(repeats):
                 index = create(name, capacity=len(keys), partitions=partitions)
                 index.insert(np.sort(keys[:half]), ids[:half])
-                timings.append(_insert_for(index, sorted_batches, ids, seconds))
+                timings.append(insert_for(index, sorted_batches, ids, seconds))
             best = max(timings, key=lambda timing: timing[0] / timing[1])
             yield {
                 "experiment": "comparison.insertion",
@@ -102,17 +100,6 @@ def insertion(
             }
 
 
-def _insert_for(index: Index, batches: list[Array], ids: Array, seconds: float) -> tuple[int, float]:
-    """Insert until the batches or the seconds are over; returns the number of tuples and the time."""
-    inserted, start = 0, time.perf_counter()
-    for batch in batches:
-        index.insert(batch, ids[index.size : index.size + len(batch)])
-        inserted += len(batch)
-        if time.perf_counter() - start > seconds:
-            break
-    return inserted, time.perf_counter() - start
-
-
 def probing(
     keys: Array,
     partitions: int,
@@ -123,16 +110,12 @@ def probing(
     seed: int,
 ) -> Iterator[Record]:
     """com_probe: throughput of non-equi-join probing over the selectivity."""
-    centres = np.sort(np.random.default_rng(seed + 1).integers(-(2**31), 2**31, probes))
-    contestants = {name: _full(name, keys, partitions) for name in structures}
+    centres = uniform(probes, seed + 1)
+    contestants = {name: full(name, keys, partitions) for name in structures}
     window = np.sort(keys)
     tree = _tree_over(window)
     for matches in selectivities:
-        reach = max(1, round(2**32 * matches / len(keys)))
-        low, high = (
-            np.clip(centres + offset, -(2**31), 2**31 - 1).astype(np.int32)
-            for offset in (-(reach // 2), reach - 1 - reach // 2)
-        )
+        low, high = bands(centres, matches, len(keys))
         point = {"capacity": len(keys), "partitions": partitions, "batch": probes, "selectivity": matches}
         for name, index in contestants.items():
             every = max(1, probes * len(keys) // _MOST_COMPARISONS) if name == "scan" else 1
@@ -162,15 +145,6 @@ def _timed(
         "seconds": spent,
         "tuples_per_second": len(low) / min(spent),
     }
-
-
-def _full(name: str, keys: Array, partitions: int) -> Index:
-    """A full, sealed subwindow, filled in eight batches."""
-    index = create(name, capacity=len(keys), partitions=partitions)
-    for part in np.array_split(keys, 8):
-        index.insert(np.sort(part), np.arange(index.size, index.size + len(part)))
-    index.seal()
-    return index
 
 
 def _counts_of(index: Index) -> Callable[[Array, Array], int]:

@@ -1,7 +1,8 @@
 """The experiments of the index structures as cells: sizes per scale, and their records read as points.
 
-The measurements themselves are in `index_speed.py`, `comparison.py`, `rap.py` and `wib.py`, one function per figure.
-Those return plain dicts; what is a parameter in them and what was measured is told apart here.
+The measurements themselves are in `index_speed.py`, `structure.py` (what the paper's figures of all three structures
+have in common), `rap.py`, `wib.py`, `bis.py` and `comparison.py`. Those return plain dicts; what is a parameter in
+them and what was measured is told apart here.
 """
 
 from __future__ import annotations
@@ -11,10 +12,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import numpy as np
-
-from panjoin.bench import comparison, index_speed, rap, wib
+from panjoin.bench import bis, comparison, index_speed, rap, structure, wib
 from panjoin.bench.experiment import Cell, Experiment, Point, View
+from panjoin.bench.machine import cores
 
 K, M = 1 << 10, 1 << 20
 STRUCTURES = ("bi-sort", "rap-table", "wib-tree", "scan")
@@ -36,6 +36,8 @@ PARAMETERS = (
     "modes",
     "generation",
     "threads",
+    "variant",
+    "buffer",
     "dtype",
 )
 
@@ -54,10 +56,12 @@ class Size:
     repeats: int
     seconds: float
     adjust: tuple[int, Sequence[int]]
+    buffers: tuple[int, Sequence[int], Sequence[int]]  #: of bis_buffer: N_sub, sizes of the buffer, batches
+    threads: int = 1  #: that probe, and that merge into a BI-Sort (the paper has 8)
 
 
 SIZES = {
-    "toy": Size(K, 16, (8, 32), (512, K), (1, 64, K), (1, 16), 128, 2, 0.01, (K, (16,))),
+    "toy": Size(K, 16, (8, 32), (512, K), (1, 64, K), (1, 16), 128, 2, 0.01, (K, (16,)), (256, (2, 64), (1, 16))),
     "small": Size(
         8 * M,
         64 * K,
@@ -68,7 +72,8 @@ SIZES = {
         32 * K,
         3,
         0.3,
-        (M, (K, 16 * K)),
+        (M, (256, 4 * K, 64 * K)),
+        (64 * K, (16, 256, K, 4 * K), (1, 16, 256)),
     ),
     "paper": Size(
         8 * M,
@@ -81,6 +86,8 @@ SIZES = {
         5,
         2.0,
         (8 * M, (256, 4 * K, 64 * K)),
+        (64 * K, (16, 64, 256, K, 4 * K, 16 * K), (1, 4, 16, 64, 256, K, 4 * K)),
+        min(8, cores()),
     ),
 }
 
@@ -120,7 +127,8 @@ def _measured(plain: Plain) -> Iterator[tuple[str, str, Sequence[float]]]:
 def _rates(plain: Plain) -> list[float]:
     seconds = plain.get("all_seconds", plain["seconds"])
     counted = plain.get(
-        "inserted", plain.get("probed", plain["window"] if plain["experiment"] == "merge" else plain["batch"])
+        "inserted",
+        plain.get("tuples", plain.get("probed", plain["window"] if plain["experiment"] == "merge" else plain["batch"])),
     )
     numbers = counted if isinstance(counted, list) else [counted] * len(seconds)
     return [number / spent for number, spent in zip(numbers, seconds, strict=True)]
@@ -185,7 +193,7 @@ def comparison_insert_cells(scale: str) -> list[Cell]:
 
 
 def _comparison_insertion(size: Size, name: str, batch: int) -> Iterator[Point]:
-    keys = np.random.default_rng(1).integers(-(2**31), 2**31, size.capacity, dtype=np.int32)
+    keys = structure.uniform(size.capacity, 1)
     comparison.warm_up([name], keys, size.partitions)
     records = comparison.insertion(keys, size.partitions, [name], [batch], size.seconds, size.repeats)
     return points(records, contestant=name, batch=batch)
@@ -198,57 +206,62 @@ def comparison_probe_cells(scale: str) -> list[Cell]:
 
 
 def _comparison_probing(size: Size) -> Iterator[Point]:
-    keys = np.random.default_rng(1).integers(-(2**31), 2**31, size.capacity, dtype=np.int32)
+    keys = structure.uniform(size.capacity, 1)
     comparison.warm_up(STRUCTURES, keys, size.partitions)
     records = comparison.probing(keys, size.partitions, STRUCTURES, size.selectivities, size.probes, size.repeats, 1)
     return points(records, batch=size.probes)
 
 
-def rap_insert_cells(scale: str) -> list[Cell]:
-    """rap_insert_1 and rap_insert_2: over the batch for several P, and for several N_sub."""
+def insert_cells(scale: str, name: str, figure: int) -> list[Cell]:
+    """insert_1: over the batch for several P; insert_2: for several N_sub."""
     size = SIZES[scale]
     shapes = [(size.capacity, count) for count in size.several_partitions]
-    shapes += [(each, size.partitions) for each in size.several_capacities]
-    shapes = [(each, count) for each, count in dict.fromkeys(shapes) if count <= each]
+    if figure == 2:
+        shapes = [(each, size.partitions) for each in size.several_capacities]
+    figure_of = bis.insertion if name == "bi-sort" else partial(_one_insertion, name)
+    threads = {"threads": size.threads} if name == "bi-sort" else {}
     return [
         _cell(
-            rap.insert_1,
+            figure_of,
             {"capacity": each, "partitions": count, "batch": batch},
-            each,
-            (count,),
-            (batch,),
+            *(each, count, batch),
             seconds=size.seconds,
             repeats=size.repeats,
+            **threads,
         )
         for each, count in shapes
         for batch in size.batches
-        if batch <= each
+        if batch <= each and count <= each
     ]
 
 
-def rap_probe_cells(scale: str, figure: int) -> list[Cell]:
-    """rap_probe_1: equi over the batch; rap_probe_2 and rap_probe_3: equi and band over S."""
+def _one_insertion(name: str, *point: int, **how: Any) -> list[Plain]:
+    return [structure.insert(name, *point, **how)]
+
+
+def paper_probe_cells(scale: str, name: str, figure: int) -> list[Cell]:
+    """probe_1: equality over the batch; probe_2 and probe_3: equality and a band over S."""
     size = SIZES[scale]
+    how = {"threads": size.threads, "repeats": size.repeats}
     if figure == 1:
+        shapes = [(size.capacity, count) for count in size.several_partitions]
+        shapes += [(each, size.partitions) for each in size.several_capacities]
         return [
             _cell(
-                rap.probe_1,
-                {"capacity": size.capacity, "partitions": count},
-                ((size.capacity, count),),
-                size.batches,
-                repeats=size.repeats,
+                structure.probe_1,
+                {"structure": name, "capacity": each, "partitions": count},
+                *(name, each, count, [batch for batch in size.batches if batch <= each]),
+                **how,
             )
-            for count in size.several_partitions
+            for each, count in dict.fromkeys(shapes)
         ]
     return [
         _cell(
-            rap.probe_2 if figure == 2 else rap.probe_3,
-            {"capacity": size.capacity, "partitions": count},
-            size.capacity,
-            (count,),
-            size.selectivities,
+            structure.probe_2 if figure == 2 else structure.probe_3,
+            {"structure": name, "capacity": size.capacity, "partitions": count},
+            *(name, size.capacity, count, size.selectivities),
             probes=size.probes,
-            repeats=size.repeats,
+            **how,
         )
         for count in size.several_partitions
     ]
@@ -257,7 +270,7 @@ def rap_probe_cells(scale: str, figure: int) -> list[Cell]:
 def rap_adjust_cells(scale: str) -> list[Cell]:
     """rap_adjust: imbalance over the generations."""
     capacity, partitions = SIZES[scale].adjust
-    return [
+    cells = [
         _cell(
             rap.adjust,
             {"capacity": capacity, "distribution": shape, "spread": spread, "modes": modes},
@@ -268,43 +281,8 @@ def rap_adjust_cells(scale: str) -> list[Cell]:
         )
         for shape, spread, modes in (*rap.DISTRIBUTIONS, rap.RANK_SIZE)
     ]
-
-
-def wib_insert_cells(scale: str) -> list[Cell]:
-    """wib_insert_1 and wib_insert_2."""
-    size = SIZES[scale]
-    shapes = [(size.capacity, count) for count in size.several_partitions]
-    shapes += [(each, size.partitions) for each in size.several_capacities]
-    return [
-        _cell(
-            wib.wib_insert_1,
-            {"capacity": each, "partitions": count, "batch": batch},
-            each,
-            (count,),
-            (batch,),
-            repeats=2,
-        )
-        for each, count in dict.fromkeys(shapes)
-        for batch in size.batches
-        if batch <= each
-    ]
-
-
-def wib_probe_cells(scale: str, figure: int) -> list[Cell]:
-    """wib_probe_1: equality over the batch; wib_probe_2 and wib_probe_3: equality and a band over S."""
-    size = SIZES[scale]
-    cells = []
-    for count in size.several_partitions:
-        parameters = {"capacity": size.capacity, "partitions": count}
-        if figure == 1:
-            cells.append(
-                _cell(wib.wib_probe_1, parameters, size.capacity, (count,), size.batches, repeats=size.repeats)
-            )
-        else:
-            probe = wib.wib_probe_2 if figure == 2 else wib.wib_probe_3
-            cells.append(
-                _cell(probe, parameters, size.capacity, (count,), size.selectivities, size.probes, repeats=size.repeats)
-            )
+    if rap.views_file() is not None:
+        cells.append(_cell(rap.adjust_to_views, {"distribution": "video views"}, partitions, generations=3))
     return cells
 
 
@@ -313,7 +291,7 @@ def wib_comp_cells(scale: str) -> list[Cell]:
     size = SIZES[scale]
     return [
         _cell(
-            wib.wib_comp,
+            wib.comparison,
             {"capacity": size.capacity},
             size.capacity,
             2 * size.partitions,
@@ -321,6 +299,23 @@ def wib_comp_cells(scale: str) -> list[Cell]:
             size.selectivities,
             repeats=size.repeats,
         )
+    ]
+
+
+def bis_buffer_cells(scale: str) -> list[Cell]:
+    """bis_buffer: insertion over the batch, one line per buffer size."""
+    size = SIZES[scale]
+    capacity, sizes, batches = size.buffers
+    partitions = max(1, capacity // 128)
+    return [
+        _cell(
+            bis.buffers,
+            {"capacity": capacity, "partitions": partitions, "batch": batch},
+            *(capacity, partitions, sizes, batch),
+            seconds=size.seconds,
+            repeats=size.repeats,
+        )
+        for batch in batches
     ]
 
 
@@ -342,6 +337,32 @@ def _probing(
     name: str, shows: str, cells: Callable[[str], Sequence[Cell]], *views: View, timed: str = _PROBE
 ) -> Experiment:
     return Experiment(name, shows, timed, _EXCLUDED, cells, views)
+
+
+def _of_one_structure(short: str, name: str) -> Iterator[Experiment]:
+    """The five figures that the paper shows of each structure."""
+    lines = ("capacity", "partitions", *(["variant"] if short == "bis" else []))
+    for figure, what in ((1, "over the batch and P"), (2, "over the batch and N_sub")):
+        yield Experiment(
+            f"index.{short}_insert_{figure}",
+            f"the paper's {short}_insert_{figure}: insertion {what}",
+            _INSERT,
+            _EXCLUDED,
+            partial(insert_cells, name=name, figure=figure),
+            (View("Inserted tuples per second", "throughput", lines, "batch"),),
+        )
+    for figure, what, column in (
+        (1, "equality with S = 1 over the batch, P and N_sub", "batch"),
+        (2, "equality over S and P, batches of 32K", "selectivity"),
+        (3, "a band over S and P, batches of 32K", "selectivity"),
+    ):
+        yield _probing(
+            f"index.{short}_probe_{figure}",
+            f"the paper's {short}_probe_{figure}: {what}",
+            partial(paper_probe_cells, name=name, figure=figure),
+            View("Probing tuples per second", "throughput", ("capacity", "partitions", "form"), column),
+            timed=f"{_PROBE}; {_FORMS}",
+        )
 
 
 EXPERIMENTS = (
@@ -386,28 +407,7 @@ EXPERIMENTS = (
         View("Comparisons per second", "comparisons", ("contestant",), "selectivity", plot=False),
         timed=f"{_PROBE}; slow contestants are given fewer tuples of the batch, spread over it",
     ),
-    Experiment(
-        "index.rap_insert",
-        "the paper's rap_insert_1 and rap_insert_2: insertion over the batch, P and N_sub",
-        _INSERT,
-        _EXCLUDED,
-        rap_insert_cells,
-        (View("Inserted tuples per second", "throughput", ("capacity", "partitions"), "batch"),),
-    ),
-    *(
-        _probing(
-            f"index.rap_probe_{figure}",
-            f"the paper's rap_probe_{figure}: {what}",
-            partial(rap_probe_cells, figure=figure),
-            View("Probing tuples per second", "throughput", ("partitions", "form"), column),
-            timed=f"{_PROBE}; {_FORMS}",
-        )
-        for figure, what, column in (
-            (1, "equality with S = 1 over the batch", "batch"),
-            (2, "equality over S", "selectivity"),
-            (3, "a band over S", "selectivity"),
-        )
-    ),
+    *_of_one_structure("rap", "rap-table"),
     Experiment(
         "index.rap_adjust",
         "the paper's rap_adjust: imbalance of the partitions over the generations of splitters",
@@ -416,27 +416,7 @@ EXPERIMENTS = (
         rap_adjust_cells,
         (View("Imbalance", "imbalance", ("distribution", "spread", "modes", "partitions"), "generation"),),
     ),
-    Experiment(
-        "index.wib_insert",
-        "the paper's wib_insert_1 and wib_insert_2: insertion over the batch, P and N_sub",
-        "filling a subwindow with sorted batches of int32 keys and ids (very many: the last ones, from half full on)",
-        _EXCLUDED,
-        wib_insert_cells,
-        (View("Inserted tuples per second", "throughput", ("capacity", "partitions"), "batch"),),
-    ),
-    *(
-        _probing(
-            f"index.wib_probe_{figure}",
-            f"the paper's wib_probe_{figure}: {what}",
-            partial(wib_probe_cells, figure=figure),
-            View("Probing tuples per second, counts", "throughput", ("partitions",), column),
-        )
-        for figure, what, column in (
-            (1, "equality with S = 1 over the batch", "batch"),
-            (2, "equality over S", "selectivity"),
-            (3, "a band over S", "selectivity"),
-        )
-    ),
+    *_of_one_structure("wib", "wib-tree"),
     Experiment(
         "index.wib_comp",
         "the paper's wib_comp: WiB+-Tree beside a B-tree that others wrote (BTrees)",
@@ -456,5 +436,14 @@ EXPERIMENTS = (
                 plot=False,
             ),
         ),
+    ),
+    *_of_one_structure("bis", "bi-sort"),
+    Experiment(
+        "index.bis_buffer",
+        "the paper's bis_buffer: insertion of small batches into a small subwindow, one line per size of the buffer",
+        _INSERT,
+        _EXCLUDED,
+        bis_buffer_cells,
+        (View("Inserted tuples per second", "throughput", ("buffer",), "batch"),),
     ),
 )

@@ -82,7 +82,8 @@ def judged(goal: Goal, found: Found) -> tuple[str, str]:
         return "not measured", "-"
     if goal.holds(value):
         return number(value, goal.unit), "holds"
-    return number(value, goal.unit), f"missed: {number(value / goal.threshold)} of the goal"
+    because = f": {goal.why}" if goal.why else ""
+    return number(value, goal.unit), f"missed, {number(value / goal.threshold)} of the goal{because}"
 
 
 def _goals(records: Sequence[Record]) -> list[str]:

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from rich.table import Table
+from rich.table import Column, Table
 
 from panjoin.errors import ParameterError
 from panjoin.suggest import choices
@@ -30,7 +30,7 @@ def list_experiments() -> None:
     from panjoin.bench.catalogue import EXPERIMENTS  # noqa: PLC0415
     from panjoin.bench.experiment import SCALES  # noqa: PLC0415
 
-    table = Table("experiment", "shows", *(f"cells, {scale}" for scale in SCALES))
+    table = Table(Column("experiment", no_wrap=True), "shows", *(f"cells, {scale}" for scale in SCALES))
     for each in EXPERIMENTS:
         table.add_row(each.name, each.shows, *(str(len(each.cells(scale))) for scale in SCALES))
     Console().print(table)

@@ -150,6 +150,11 @@ class RapTable(Index):
         assert self._llat.entries <= 2 * self.partitions, (
             f"{self._llat.entries} entries for {self.partitions} partitions"
         )
+        reserved = int(self._llat.ptr_g[0]) - self.partitions
+        assert reserved <= self.size // self._llat.entry_capacity <= self.partitions, (
+            f"{reserved} reserved entries for {self.size} tuples in entries of {self._llat.entry_capacity}: "
+            "more than there can be full entries before them"
+        )
         total, smallest, largest = 0, [], []
         for partition in range(self.partitions):
             keys, _ = self._llat.tuples_of(partition)

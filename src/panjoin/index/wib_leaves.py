@@ -10,9 +10,9 @@ A leaf is named by its first entry. It holds all tuples of its range [low[leaf],
 When a run of tuples does not fit:
 
     split_in_two    one entry and at most twice its width: cut at the distinct boundary nearest to the median, which is
-                    selected, not sorted for; the smaller part moves to a new leaf. A run beyond all keys of the leaf
-                    becomes a leaf of its own and leaves the other one full (so increasing and decreasing values fill
-                    leaves to the top, not to the half).
+                    counted for, not sorted for; the smaller part moves to a new leaf. A run beyond all keys of the
+                    leaf becomes a leaf of its own and leaves the other one full (so increasing and decreasing values
+                    fill leaves to the top, not to the half).
     deal_out        a large run, or a chain: the last entry is sorted and merged with the run, and dealt out to leaves
                     of 1/2 to 3/4 of the width, straight from the batch. So 8M tuples enter an empty tree in one pass.
 
@@ -135,8 +135,12 @@ def insert_batch(tree: Tree, path: Array, keys: Array, ids: Array, i: int) -> in
         while at < n and runs < GROUP:
             leaf = advance(tree.nodes, path, keys[at]) if path_holds else descend(tree.nodes, path, keys[at])
             path_holds = True
-            following = tree.after[leaf]
-            at = n if following < 0 else gallop_lower(keys, tree.low[following], at)
+            node, right = path[0, 0], path[1, 0] + 1
+            if tree.nodes.root[1] > 0 and right < tree.nodes.fill[node]:  # the separator beside it was just compared
+                at = gallop_lower(keys, tree.nodes.low[node, right], at)
+            else:
+                following = tree.after[leaf]
+                at = n if following < 0 else gallop_lower(keys, tree.low[following], at)
             tree.run_leaf[runs], tree.run_end[runs] = leaf, at
             runs += 1
             entry = int(llat.last[leaf])
@@ -221,8 +225,8 @@ def cut_near_median(tree: Tree, leaf: int, keys: Array, i: int, end: int) -> Any
         work[held + k - i] = keys[k]
     least = min(least, keys[i])
     greatest = max(greatest, keys[end - 1])
+    middle = median(work[:total], least, greatest)
     half = total // 2
-    middle = select(work, total, half)
     smaller = up_to = np.int32(0)
     below, above = least, greatest
     for k in range(total):
@@ -237,37 +241,28 @@ def cut_near_median(tree: Tree, leaf: int, keys: Array, i: int, end: int) -> Any
 
 
 @kernel
-def select(keys: Array, n: int, rank: int) -> Any:
-    """The key that has `rank` in order among the first n, which are permuted (Hoare's selection).
+def median(keys: Array, least: Any, greatest: Any) -> Any:
+    """A value between `least` and `greatest`, the ends of the keys: either half of the keys (rounded down) are not
+    larger than it, or it is the key that has that rank.
 
-    Expected O(n) whatever the keys: pivots are medians of three at pseudo-random places.
+    Halves the range of values and counts, without a branch and by vectors: about 9 counts for 161 random keys, never
+    more than the type has bits. Hoare's selection took 26 ns per key, for it mispredicts, and half of all insertion.
     """
-    low, high, random = 0, n - 1, np.uint32(n)
+    half = len(keys) // 2
+    low, high = np.int64(least), np.int64(greatest)
     while low < high:
-        picks = np.uint32(high - low + 1)
-        random = np.uint32(random * np.uint32(1664525) + np.uint32(1013904223))
-        a = keys[low + np.int64((np.uint64(random) * picks) >> np.uint64(32))]
-        random = np.uint32(random * np.uint32(1664525) + np.uint32(1013904223))
-        b = keys[low + np.int64((np.uint64(random) * picks) >> np.uint64(32))]
-        c = keys[(low + high) >> 1]
-        pivot = max(min(a, b), min(max(a, b), c))
-        left, right = low, high
-        while left <= right:
-            while keys[left] < pivot:
-                left += 1
-            while keys[right] > pivot:
-                right -= 1
-            if left <= right:
-                keys[left], keys[right] = keys[right], keys[left]
-                left += 1
-                right -= 1
-        if rank <= right:
-            high = right
-        elif rank >= left:
-            low = left
+        middle = (low & high) + ((low ^ high) >> 1)  # the mean, which their sum might be too large for
+        value = keys.dtype.type(middle)
+        up_to = np.int32(0)
+        for k in range(len(keys)):
+            up_to = np.int32(up_to + np.int32(keys[k] <= value))
+        if up_to == half:
+            return value
+        if up_to > half:
+            high = middle
         else:
-            break
-    return keys[rank]
+            low = middle + 1
+    return keys.dtype.type(low)
 
 
 @kernel

@@ -59,7 +59,7 @@ class Sight(NamedTuple):
             low=read_only(tree.low),
             after=read_only(tree.after),
             first=read_only(tree.first),
-            nodes=Nodes(*map(read_only, tree.nodes)),
+            nodes=tree.nodes.read_only(),
         )
 
 

@@ -23,7 +23,7 @@ Invariants (`check`): the tree, the list of leaves and the LLAT agree; every key
 separator occurs twice; entries in use never exceed those reserved, about 2.2 * capacity / width.
 
 Measured with 8M uniform int32, one thread, million tuples/s, P = 8K / 64K / 256K. Insertion in sorted batches of 1K
-(second half of the subwindow): 15 / 9 / 4, of 32K: 43 / 17 / 8, of 8M: 420 / 390 / 180; one by one 0.12, which is the
+(second half of the subwindow): 15 / 12 / 4, of 32K: 43 / 23 / 8, of 8M: 420 / 390 / 180; one by one 0.12, which is the
 way through Python. An IIBTree of the BTrees package filled with the same batches of 32K: 2.8. A leaf that gets one
 tuple of a batch is a cache miss, so insertion does depend on P as soon as there are more leaves than tuples in a
 batch. In batches of 32K at P = 64K: increasing 117, decreasing 39, drifting 189, Zipf 61, constant 740. Equality
@@ -173,7 +173,7 @@ class WibTree(Index):
         if size:
             index.min_key, index.max_key = low, high
         llat = Llat(**{name: part[name] for name in Llat._fields[:-1]}, entry_capacity=width)
-        nodes = Nodes(part["node_low"], part["node_child"], part["node_fill"], part["root"])
+        nodes = Nodes.of(part["node_low"], part["node_child"], part["node_fill"], part["root"])
         lists = {name: part[name] for name in ("low", "size", "after", "before", "first", "used")}
         scratch = {f"{name}_keys": np.empty(0, index.dtype) for name in ("part", "work")}
         scratch |= {f"{name}_ids": np.empty(0, np.int32) for name in ("part", "work")}

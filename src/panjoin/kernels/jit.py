@@ -24,7 +24,20 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def kernel(function: F) -> F:
     """Compile `function` without the GIL, and keep the result."""
-    compiled: Any = njit(nogil=True, _nrt=False)(function)  # type: ignore[call-overload]  # its types leave _nrt out
+    return _compiled(function)
+
+
+def inlined(function: F) -> F:
+    """A kernel that becomes part of its callers, for steps of a few nanoseconds.
+
+    A NamedTuple of arrays is passed to a called kernel number by number, about eight per array: finding that a tuple
+    belongs to the same leaf of a tree as the one before it took 9 ns with calls, and takes 5 without.
+    """
+    return _compiled(function, forceinline=True)
+
+
+def _compiled(function: F, **options: Any) -> F:
+    compiled: Any = njit(nogil=True, _nrt=False, **options)(function)  # type: ignore[call-overload]  # its types leave _nrt out
     if not isinstance(compiled, Dispatcher):  # the compiler is off
         return np.errstate(over="ignore")(function)  # compiled integers wrap around silently; numpy's warn
     if function.__module__.partition(".")[0] == "panjoin":
