@@ -54,7 +54,7 @@ def test_who_has_the_file_of_video_views_names_it(tmp_path: Path, monkeypatch: p
 def test_a_file_that_is_none_of_video_views_is_refused(tmp_path: Path):
     path = tmp_path / "0.txt"
     path.write_text("a\tb\tc\td\te\tmany\n")
-    with pytest.raises(DataError, match=r"0.txt, line 1: column 6 is 'many', not a count of views"):
+    with pytest.raises(DataError, match=r"0.txt, line 1: column 6 holds 'many', not a count of views"):
         rap.from_file(path)
     path.write_text("nothing\n")
     with pytest.raises(DataError, match="has no line of 6 tab-separated columns"):
