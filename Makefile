@@ -59,5 +59,5 @@ $(VENV)/ready: pyproject.toml constraints.txt
 	@echo "making $(VENV) (once, a few minutes)"
 	@$(PYTHON) -m venv --clear $(VENV)
 	@$(PIP) install --constraint constraints.txt hatchling editables setuptools wheel
-	@$(PIP) install --constraint constraints.txt --no-build-isolation --use-pep517 --editable '.[dev,bench]'
+	@$(PIP) install --constraint constraints.txt --no-build-isolation --use-pep517 --editable '.[dev,bench,fpga]'
 	@touch $@
