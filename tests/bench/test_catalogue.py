@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from panjoin.bench import catalogue, report
 from panjoin.bench import run as runner
+from panjoin.bench.claims import CLAIMS
 from panjoin.bench.experiment import SCALES
 from panjoin.bench.goals import GOALS, Found
 from panjoin.bench.records import Record, Records
@@ -18,11 +19,15 @@ from panjoin.bench.tables import table
 from panjoin.cli.app import app
 from panjoin.errors import ParameterError
 
+#: What needs no Spark session.
+LOCAL = [experiment for experiment in catalogue.EXPERIMENTS if not experiment.spark]
+NAMES = [experiment.name for experiment in LOCAL]
+
 
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("bench") / "records"
-    answer = CliRunner().invoke(app, ["bench", "run", "all", "--scale", "toy", "--out", str(out)])
+    answer = CliRunner().invoke(app, ["bench", "run", *NAMES, "--scale", "toy", "--out", str(out)])
     assert answer.exit_code == 0, answer.output
     assert "0 of them done before; seed 1, 3" in answer.output
     return out
@@ -33,7 +38,7 @@ def records(directory: Path) -> list[Record]:
     return list(Records(directory))
 
 
-@pytest.mark.parametrize("experiment", catalogue.EXPERIMENTS, ids=lambda experiment: experiment.name)
+@pytest.mark.parametrize("experiment", LOCAL, ids=lambda experiment: experiment.name)
 def test_every_cell_of_an_experiment_is_recorded_and_every_view_shows_something(experiment, records) -> None:
     own = [record for record in records if record.experiment == experiment.name]
     cells = {json.dumps(cell.parameters, sort_keys=True) for cell in experiment.cells("toy")}
@@ -46,6 +51,7 @@ def test_every_cell_of_an_experiment_is_recorded_and_every_view_shows_something(
         assert any(cell is not None for cell in laid_out.cells.values())
 
 
+SYSTEM_LABELS = ["sys_per_1", "sys_per_2", "sys_per_3", "sys_com_1", "sys_com_2"]
 LABELS = [
     "rap_insert_1",
     "rap_insert_2",
@@ -78,6 +84,7 @@ def test_every_figure_of_the_structures_is_in_the_list_under_its_label_also_on_a
     assert [label for label in LABELS if f" index.{label} " not in listed.output] == []
     shown = {experiment.name: experiment.shows for experiment in catalogue.EXPERIMENTS}
     assert [label for label in LABELS if f"the paper's {label}" not in shown[f"index.{label}"]] == []
+    assert [label for label in SYSTEM_LABELS if f"the paper's {label}" not in shown[f"systems.{label}"]] == []
 
 
 @pytest.mark.parametrize("scale", SCALES)
@@ -100,15 +107,32 @@ def test_the_engine_finds_as_many_matches_as_the_selectivity_says(records: list[
 
 
 def test_running_again_measures_nothing(directory: Path) -> None:
-    answer = CliRunner().invoke(app, ["bench", "run", "all", "--scale", "toy", "--out", str(directory)])
+    answer = CliRunner().invoke(app, ["bench", "run", *NAMES, "--scale", "toy", "--out", str(directory)])
     assert "0 cells measured" in answer.output
+
+
+def test_all_is_every_experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    planned: list[str] = []
+    monkeypatch.setattr(runner, "run", lambda tasks, *_: planned.extend(task.experiment.name for task in tasks) or 0)
+    answer = CliRunner().invoke(app, ["bench", "all", "--out", str(tmp_path)])
+    assert answer.exit_code == 0, answer.output
+    assert set(planned) == {experiment.name for experiment in catalogue.EXPERIMENTS}
+
+
+def test_the_claims_are_measured_and_told_whether_they_hold(directory: Path) -> None:
+    reads = [
+        claim for claim in CLAIMS if not {each.name for each in catalogue.EXPERIMENTS if each.spark} & {*claim.reads}
+    ]
+    found = Found(Records(directory))
+    assert [claim.sentence for claim in reads if claim.judged(found)[0] == "not measured"] == []
 
 
 def test_the_report_has_every_experiment_and_the_scale(records: list[Record]) -> None:
     text = report.text(records)
     assert "scale toy" in text
-    for experiment in catalogue.EXPERIMENTS:
+    for experiment in LOCAL:
         assert f"\n## {experiment.name}\n" in text
+        assert not experiment.paper or experiment.paper in text
 
 
 def test_the_command_writes_the_report_and_its_plots(directory: Path, tmp_path: Path) -> None:
@@ -117,8 +141,12 @@ def test_the_command_writes_the_report_and_its_plots(directory: Path, tmp_path: 
     for name in ("engine.aggregates", "index.probe", "index.rap_adjust"):
         copy(directory / f"{name}.jsonl", some)
     to = tmp_path / "deep" / "benchmarks.md"
-    answer = CliRunner().invoke(app, ["bench", "report", str(some), "--to", str(to)])
-    assert answer.output == f"wrote {to} and 6 plots\n"
+    readme = to.with_name("README.md")
+    to.parent.mkdir()
+    readme.write_text("<!-- measured: begin -->\n<!-- measured: end -->\n")
+    asked = ["bench", "report", str(some), "--to", str(to), "--readme", str(readme), "--png"]
+    answer = CliRunner().invoke(app, asked)
+    assert answer.output == f"wrote {to} and 6 plots\nrenewed the numbers in {readme}\n"
     plots = {line.split("](")[1].rstrip(")") for line in to.read_text().splitlines() if line.startswith("![")}
     assert len(plots) == 3
     assert plots == {f"plots/{path.name}" for path in (to.parent / "plots").glob("*.svg")}

@@ -7,6 +7,7 @@ import pytest
 
 from panjoin.bench import systems
 from panjoin.bench.baselines import SplitJoin
+from panjoin.bench.experiment import CannotMeasure
 from panjoin.bench.systems import CONTESTANTS, Runner, Setting, compared
 from panjoin.errors import StateError
 
@@ -44,7 +45,22 @@ def test_a_wrong_number_of_matches_while_the_clock_runs_is_seen():
     runner = Runner("splitjoin", systems.Other("splitjoin", SETTINGS[1]))
     batch = {"left": np.arange(3, dtype=np.int32)}
     with pytest.raises(StateError, match="splitjoin finds 0 matches where another contestant finds 7"):
-        runner.turn([batch], 0.0, {(0, "left"): np.array([7])})
+        runner.turn([batch], 0.0, {(0, "left", 3): np.array([7])})
+
+
+def test_windows_that_do_not_fit_beside_each_other_are_measured_one_after_another_with_smaller_batches_for_nested_loops():
+    setting = Setting(2048, "band", 4, 64, nested_batch=16, together=False)
+    records = {record["contestant"]: record for record in compared(setting, ("bi-sort", "splitjoin"), seconds=0.01)}
+    assert {name: record["batch"] for name, record in records.items()} == {"bi-sort": 64, "splitjoin": 16}
+    assert all(len(record["over_splitjoin"]) == 3 for record in records.values())
+
+
+def test_a_window_that_takes_too_long_to_fill_is_given_up_with_the_time_that_it_would_take(monkeypatch):
+    monkeypatch.setattr(systems, "_FILL", 128)
+    runner = Runner("splitjoin", systems.Other("splitjoin", SETTINGS[1]))
+    filling = {side: np.zeros(2048, np.int32) for side in systems.SIDES}
+    with pytest.raises(CannotMeasure, match=r"filling both windows would take \d+ s or more; 0 s are allowed"):
+        runner.fill(filling, 0.0)
 
 
 def test_what_does_not_fit_or_would_not_end_is_refused_with_the_reason():

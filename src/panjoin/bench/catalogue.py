@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from fnmatch import fnmatchcase
 
-from panjoin.bench import engine, index_figures, start, systems
+from panjoin.bench import engine, index_figures, ratios, start, system_figures, systems
 from panjoin.bench.experiment import Experiment
 from panjoin.errors import ParameterError
 from panjoin.suggest import choices
 
 EXPERIMENTS: tuple[Experiment, ...] = (
     *engine.EXPERIMENTS,
+    *system_figures.EXPERIMENTS,
     *systems.EXPERIMENTS,
     *index_figures.EXPERIMENTS,
+    *ratios.EXPERIMENTS,
     *start.EXPERIMENTS,
 )
 

@@ -27,6 +27,7 @@ UNITS: dict[str, Better] = {
     "ratio": "",
     "share": "",
     "imbalance": "lower",
+    "rounds": "lower",
 }
 
 
@@ -89,3 +90,5 @@ class Experiment:
     cells: Callable[[str], Sequence[Cell]]
     views: tuple[View, ...]
     seed: int = 1
+    paper: str = ""  #: what the paper's text says of the figure; stands beside it in the report
+    spark: bool = False  #: needs a Spark session: tested with the slow tests

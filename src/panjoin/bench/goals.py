@@ -39,6 +39,31 @@ class Found:
         found = self.values(experiment, metric, **parameters)
         return found[0] if len(found) == 1 else None
 
+    def at(self, experiment: str, metric: str, **parameters: Any) -> float | None:
+        """The same, where a parameter may be `min` or `max`: its end of what there is, one after another."""
+        exact = {name: value for name, value in parameters.items() if not callable(value)}
+        for name, end in parameters.items():
+            if callable(end):
+                seen = self.sizes(experiment, metric, name, **exact)
+                if not seen:
+                    return None
+                exact[name] = end(seen)
+        return self.value(experiment, metric, **exact)
+
+    def sizes(self, experiment: str, metric: str, name: str, **parameters: Any) -> list[Any]:
+        """What a parameter takes in the records with these others, ascending."""
+        wanted = parameters.items()
+        return sorted(
+            {
+                each.parameters[name]
+                for each in self._records
+                if (each.experiment, each.metric) == (experiment, metric)
+                and each.median is not None
+                and name in each.parameters
+                and all(each.parameters.get(other) == value for other, value in wanted)
+            }
+        )
+
 
 @dataclass(frozen=True)
 class Goal:

@@ -1,4 +1,4 @@
-"""Plots of the report: one line per row of a table, both axes logarithmic where numbers allow it; SVG and PNG."""
+"""Plots of the report: one line per row of a table, the vertical axis logarithmic; SVG, and PNG if asked."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ from panjoin.bench.tables import Table, shown
 FORMATS = ("svg", "png")
 
 
-def plot(table: Table, title: str, path: Path) -> None:
+def plot(table: Table, title: str, path: Path, formats: Sequence[str] = FORMATS[:1]) -> None:
     """Write `path` with each of the endings; `path` has none."""
     import matplotlib as mpl  # noqa: PLC0415  (an extra of the benchmarks)
 
     mpl.use("Agg")
     from matplotlib import pyplot  # noqa: PLC0415
 
-    with mpl.rc_context({"svg.hashsalt": "panjoin", "font.size": 9, "axes.grid": True, "grid.alpha": 0.3}):
+    with mpl.rc_context(
+        {"svg.hashsalt": "panjoin", "svg.fonttype": "none", "font.size": 9, "axes.grid": True, "grid.alpha": 0.3}
+    ):
         figure, axes = pyplot.subplots(figsize=(8, 4.5), layout="constrained")
         colours, dashes = _distinct(table)
         ticks = _positions(table.columns)
@@ -38,7 +40,7 @@ def plot(table: Table, title: str, path: Path) -> None:
         axes.set_ylabel(table.unit)
         axes.set_title(title)
         axes.legend(title=", ".join(table.row_names), loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=7)
-        for ending in FORMATS:
+        for ending in formats:
             metadata = {"Date": None} if ending == "svg" else {"Software": None}
             figure.savefig(path.with_name(f"{path.name}.{ending}"), dpi=100, metadata=metadata)
         pyplot.close(figure)

@@ -1,5 +1,6 @@
 """The report: records in, Markdown and plots out. No number in it is written by hand.
 
+    claims       what the paper's text says, its numbers, ours, holds or not (claims.py)
     goals        sentence, goal, measured, holds or not                     (goals.py)
     experiments  what was timed and what was not, a table per view, a plot  (tables.py, plots.py)
     provenance   machine, commit and versions of the records
@@ -14,28 +15,36 @@ from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 
+from panjoin.bench import claims
 from panjoin.bench.catalogue import EXPERIMENTS
 from panjoin.bench.experiment import Experiment, View
 from panjoin.bench.goals import GOALS, Found, Goal
 from panjoin.bench.plots import FORMATS, plot
+from panjoin.bench.readme import renew
 from panjoin.bench.records import Record, existing, largest_scale
 from panjoin.bench.tables import Table, number, shown, table
 
 PLOTS = "plots"
 
 
-def write(directory: Path, to: Path) -> list[Path]:
-    """Write the report (and the plots beside it, if matplotlib is there) and return what was written."""
+def write(directory: Path, to: Path, *, png: bool = False, readme: Path | None = None) -> list[Path]:
+    """Write the report (and the plots beside it, if matplotlib is there) and return what was written.
+
+    Plots are SVG, and PNG as well if asked. In `readme` the numbers between the markers are renewed.
+    """
     records = largest_scale(existing(directory))
     to.parent.mkdir(parents=True, exist_ok=True)
     to.write_text(text(records), encoding="utf-8")
     written = [to]
+    if readme is not None and renew(readme, Found(records)):
+        written.append(readme)
     if find_spec("matplotlib") is not None:
         for experiment, view, laid_out in plotted(records):
             path = to.parent / PLOTS / _plot_name(experiment, view)
             path.parent.mkdir(exist_ok=True)
-            plot(laid_out, f"{experiment.name}: {view.title}", path)
-            written += [path.with_name(f"{path.name}.{ending}") for ending in FORMATS]
+            formats = FORMATS if png else FORMATS[:1]
+            plot(laid_out, f"{experiment.name}: {view.title}", path, formats)
+            written += [path.with_name(f"{path.name}.{ending}") for ending in formats]
     return written
 
 
@@ -53,6 +62,14 @@ def text(records: Iterable[Record]) -> str:
         "powers of ten in rates. What could not be measured is in the table as *skipped*, with the reason below it.",
         "",
         *_provenance(records),
+        "",
+        "## The paper's claims",
+        "",
+        "Each is judged by the medians of the experiments below that measure both of its sides in one run. Where",
+        "several points belong to a claim, the smallest and the largest of ours are shown, and all of them must hold.",
+        "A claim is also said to hold where more than it says was measured.",
+        "",
+        *markdown(["of", "claim", "the paper", "here", "verdict"], claims.rows(Found(records))),
         "",
         "## Goals",
         "",
@@ -129,6 +146,7 @@ def _experiment(experiment: Experiment, records: Sequence[Record]) -> list[str]:
     lines += [f"- Timed: {first.timed}."]
     lines += [f"- Not timed: {first.excluded}."] if first.excluded else []
     lines += [f"- Seed {first.seed}, scale {first.scale}."]
+    lines += [f"- The paper: {experiment.paper}"] if experiment.paper else []
     for view in experiment.views:
         laid_out = table(view, records)
         if laid_out is None:

@@ -11,7 +11,9 @@ probing tuple. int32 keys; S, the mean number of matches of a tuple in a full wi
                             at least once; then the next one. What it found is compared again, batch by batch.
 
 So a rate without the right answer cannot be recorded, ratios come from one run, and a slow contestant does fewer
-batches, never smaller ones; nothing is extrapolated.
+batches; nothing is extrapolated. At `--scale small` the nested loops are given a part of each batch, for one batch of
+32K against 128M tuples is four million million comparisons; their rate does not depend on the batch, ours does. Where
+the windows of all contestants do not fit beside each other, they run one after another.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from statistics import median
 from typing import Any
@@ -40,6 +42,8 @@ STRUCTURES = ("bi-sort", "rap-table", "wib-tree")
 CONTESTANTS = (*STRUCTURES, *BASELINES)
 #: The ratio of every contestant is taken to this one, as in the paper's text.
 REFERENCE = "splitjoin"
+#: They compare a probing tuple with every tuple of the window.
+NESTED = ("handshake", "splitjoin")
 #: Bytes per tuple of a window, to tell beforehand what cannot fit; a hash table is rounded up to a power of two.
 BYTES_PER_TUPLE = {"bi-sort": 12, "rap-table": 24, "wib-tree": 24, "handshake": 4, "splitjoin": 4, "rbsnlj": 18}
 _HASH_BYTES = 48
@@ -60,6 +64,9 @@ class Setting:
     kind: str = "band"
     selectivity: int = 1
     batch: int = 1 << 15
+    nested_batch: int = 1 << 15  #: of the contestants that compare with every tuple of the window
+    together: bool = True  #: all windows are in memory at once, and contestants take turns
+    fill_seconds: float = 3600  #: most for filling the windows of one contestant
 
     @property
     def reach(self) -> int:
@@ -72,6 +79,10 @@ class Setting:
         if self.kind == "equi":
             return "left.k = right.k"
         return f"left.k BETWEEN right.k - {self.reach} AND right.k + {self.reach}"
+
+    def most_for(self, contestant: str) -> int:
+        """Tuples of a batch that a contestant is given."""
+        return self.nested_batch if contestant in NESTED else self.batch
 
     def draw(self, rng: np.random.Generator, count: int) -> Array:
         """Keys of one side."""
@@ -95,10 +106,9 @@ class Engine:
         window = pj.CountWindow(setting.window)
         self._join = pj.StreamJoin(on=setting.condition, window=window, index=structure, emit="counts", workers=THREADS)
 
-    def fill(self, side: str, keys: Array) -> None:
+    def store(self, side: str, keys: Array) -> None:
         """Take keys in; their answers are not read."""
-        for at in range(0, len(keys), _FILL):
-            self._join.push(side, {"k": keys[at : at + _FILL]})  # type: ignore[arg-type]
+        self._join.push(side, {"k": keys})  # type: ignore[arg-type]
 
     def push(self, side: str, keys: Array) -> Array:
         """Matches per tuple."""
@@ -122,7 +132,7 @@ class Other:
         band = {"low": -setting.reach, "high": setting.reach}
         sizes = {"window_left": setting.window, "window_right": setting.window}
         self._join = BASELINES[name](**sizes, **band, cores=THREADS)
-        self.fill, self.push = self._join.store, self._join.push
+        self.store, self.push = self._join.store, self._join.push
 
     @property
     def memory_bytes(self) -> int:
@@ -133,26 +143,45 @@ class Other:
         """It has no threads of its own."""
 
 
+#: (batch, side, its tuples) -> matches that others found.
+Totals = dict[tuple[int, str, int], Array]
+
+
 @dataclass
 class Runner:
     """One contestant on its way through the batches."""
 
     name: str
     join: Engine | Other
+    most: int = 1 << 30  #: tuples of a batch that it is given
     done: int = 0  #: batches per side
     rates: list[float] = field(default_factory=list)  #: tuples/s of each turn
 
-    def turn(self, batches: Sequence[dict[str, Array]], seconds: float, totals: dict[tuple[int, str], Array]) -> None:
+    def fill(self, filling: dict[str, Array], seconds: float) -> None:
+        """Fill both windows, unless that would take much longer than `seconds`."""
+        start, size = time.perf_counter(), len(filling["left"])
+        piece = max(_FILL, size // 16)
+        for at in range(0, size, piece):
+            for side, keys in filling.items():
+                self.join.store(side, keys[at : at + piece])
+            spent, done = time.perf_counter() - start, min(size, at + piece)
+            if done < size and spent > seconds / 8 and spent * size / done > seconds:
+                raise CannotMeasure(
+                    f"filling both windows would take {spent * size / done:.0f} s or more; {seconds:.0f} s are allowed"
+                )
+
+    def turn(self, batches: Sequence[dict[str, Array]], seconds: float, totals: Totals) -> None:
         """Push until the seconds are over; `totals` are the matches that others found, and are added to."""
         spent, tuples = 0.0, 0
         while spent < seconds or tuples == 0:
-            for side, keys in batches[self.done % len(batches)].items():
+            for side, whole in batches[self.done % len(batches)].items():
+                keys = whole[: self.most]
                 start = time.perf_counter()
                 counts = self.join.push(side, keys)
                 spent += time.perf_counter() - start
                 tuples += len(keys)
                 found = counts.sum(keepdims=True)
-                self.compare(totals.setdefault((self.done, side), found), found)
+                self.compare(totals.setdefault((self.done, side, len(keys)), found), found)
             self.done += 1
         self.rates.append(tuples / spent)
 
@@ -174,38 +203,44 @@ def compared(
     warm_up(setting.kind, tuple(contestants))
     rng = np.random.default_rng(seed)
     filling = {side: setting.draw(rng, setting.window) for side in SIDES}
-    check = {side: setting.draw(rng, min(setting.batch, _CHECKED)) for side in SIDES}
+    check = {side: setting.draw(rng, min(setting.batch, setting.nested_batch, _CHECKED)) for side in SIDES}
     batches = [{side: setting.draw(rng, setting.batch) for side in SIDES} for _ in range(_BATCHES)]
+    skipped = {name: reason for name in contestants if (reason := setting.refusal(name, memory()))}
+    able = [name for name in contestants if name not in skipped]
+    answers: dict[str, Array] = {}
     runners: list[Runner] = []
-    skipped: dict[str, str] = {}
-    with ExitStack() as opened:
-        answers: dict[str, Array] = {}
-        for name in contestants:
-            skipped[name] = setting.refusal(name, memory())
-            if skipped[name]:
-                continue
-            runner = Runner(name, (Engine if name in STRUCTURES else Other)(name, setting))
-            opened.callback(runner.join.close)
-            for side in SIDES:
-                runner.join.fill(side, filling[side])
-            for side in SIDES:
-                found = runner.join.push(side, check[side])
-                runner.compare(answers.setdefault(side, found), found)
-            runners.append(runner)
-        totals: dict[tuple[int, str], Array] = {}
-        for _ in range(_TURNS):
-            for runner in runners:
-                runner.turn(batches, seconds / _TURNS, totals)
-        memory_bytes = {runner.name: runner.join.memory_bytes for runner in runners}
+    memory_bytes: dict[str, int] = {}
+    for group in [able] if setting.together else [[name] for name in able]:
+        with ExitStack() as opened:
+            running = []
+            for name in group:
+                runner = Runner(name, (Engine if name in STRUCTURES else Other)(name, setting), setting.most_for(name))
+                opened.callback(runner.join.close)
+                try:
+                    runner.fill(filling, setting.fill_seconds)
+                except CannotMeasure as reason:
+                    skipped[name] = str(reason)
+                    continue
+                for side in SIDES:
+                    found = runner.join.push(side, check[side])
+                    runner.compare(answers.setdefault(side, found), found)
+                running.append(runner)
+            totals: Totals = {}
+            for _ in range(_TURNS):
+                for runner in running:
+                    runner.turn(batches, seconds / _TURNS, totals)
+            memory_bytes |= {runner.name: runner.join.memory_bytes for runner in running}
+            runners += [replace(runner, join=None) for runner in running]  # type: ignore[arg-type]  # its windows go
+            del running
     rates = {runner.name: runner.rates for runner in runners}
     known: dict[str, Any] = {
-        "experiment": "systems.comparison",
+        "experiment": "systems.sys_com",
         "window": setting.window,
         "condition": setting.kind,
         "selectivity": setting.selectivity,
         "batch": setting.batch,
     }
-    records = [known | {"contestant": name, "skipped": skipped[name]} for name in contestants if skipped[name]]
+    records = [known | {"contestant": name, "skipped": reason} for name, reason in skipped.items()]
     for runner in runners:
         found_ratio = {}
         if REFERENCE in rates:
@@ -215,6 +250,7 @@ def compared(
             known
             | {"contestant": runner.name, "rates": runner.rates, "tuples_per_second": median(runner.rates)}
             | {"batches_per_side": runner.done, "memory_bytes": memory_bytes[runner.name]}
+            | {"batch": min(setting.batch, runner.most)}
             | found_ratio
         )
     return records
@@ -237,38 +273,53 @@ def warm_up(kind: str, contestants: tuple[str, ...]) -> None:
 
 @dataclass(frozen=True)
 class Size:
-    """How large a scale is."""
+    """How large a scale is: the points (W, condition, S) of both figures."""
 
-    points: Sequence[tuple[int, str, int]]  #: W, condition, S
+    com_1: Sequence[tuple[int, str, int]]
+    com_2: Sequence[tuple[int, str, int]]
     batch: int
+    nested_batches: tuple[int, int]  #: of the nested loops, in each figure
     seconds: float
+    fill_seconds: float
 
 
 SIZES = {
-    "toy": Size(((2 * K, "equi", 1), (2 * K, "band", 1), (2 * K, "band", 64)), 64, 0.01),
-    "small": Size(((M, "equi", 1), (M, "band", 1), (M, "band", K), (8 * M, "equi", 1), (8 * M, "band", 1)), 32 * K, 3),
-    "paper": Size(
-        (
-            *((window, "band", 4**power) for window in (8 * M, 128 * M) for power in range(9)),
-            *((window, "equi", 1) for window in (8 * M, 128 * M)),
-        ),
+    "toy": Size(
+        ((2 * K, "equi", 1), (2 * K, "band", 1), (2 * K, "band", 64)), ((4 * K, "band", 1),), 64, (64, 16), 0.01, 9
+    ),
+    "small": Size(
+        ((M, "equi", 1), (8 * M, "band", 1), (8 * M, "band", 64), (8 * M, "band", 4 * K)),
+        ((128 * M, "band", 1),),
         32 * K,
+        (4 * K, 512),
+        1,
+        60,
+    ),
+    "paper": Size(
+        (*((8 * M, "band", 4**power) for power in range(9)), (8 * M, "equi", 1)),
+        (*((128 * M, "band", 4**power) for power in range(9)), (128 * M, "equi", 1)),
+        32 * K,
+        (32 * K, 32 * K),
         20,
+        3600,
     ),
 }
 
 
-def cells(scale: str) -> list[Cell]:
-    """One cell per point: its contestants run side by side."""
+def cells(scale: str, figure: int) -> list[Cell]:
+    """One cell per point."""
+    size = SIZES[scale]
     return [
-        Cell({"W": window, "condition": kind, "S": matches}, partial(_cell, scale, window, kind, matches))
-        for window, kind, matches in SIZES[scale].points
+        Cell({"W": window, "condition": kind, "S": matches}, partial(_cell, scale, figure, window, kind, matches))
+        for window, kind, matches in (size.com_1 if figure == 1 else size.com_2)
     ]
 
 
-def _cell(scale: str, window: int, kind: str, matches: int) -> Iterator[Point | Skip]:
+def _cell(scale: str, figure: int, window: int, kind: str, matches: int) -> Iterator[Point | Skip]:
     size = SIZES[scale]
-    setting = Setting(window, kind, matches, size.batch)
+    together = figure == 1
+    nested = size.nested_batches[figure - 1]
+    setting = Setting(window, kind, matches, size.batch, nested, together, size.fill_seconds)
     able = [name for name in CONTESTANTS if name != "symmetric-hash" or kind == "equi"]
     if setting.refusal(REFERENCE, memory()):
         raise CannotMeasure(setting.refusal(REFERENCE, memory()))
@@ -277,25 +328,42 @@ def _cell(scale: str, window: int, kind: str, matches: int) -> Iterator[Point | 
         if "skipped" in record:
             yield Skip("throughput", record["skipped"], which)
             continue
-        noted = {"batch": size.batch, "batches_per_side": record["batches_per_side"]}
+        noted = {"batch": record["batch"], "batches_per_side": record["batches_per_side"]}
         yield Point("throughput", "tuples/s", record["rates"], which, noted)
-        yield Point("over splitjoin", "ratio", record["over_splitjoin"], which)
+        if "over_splitjoin" in record:
+            yield Point("over splitjoin", "ratio", record["over_splitjoin"], which)
         yield Point("memory", "bytes/tuple", [record["memory_bytes"] / (2 * window)], which)
 
 
-EXPERIMENTS = (
-    Experiment(
-        "systems.comparison",
-        "PanJoin with each structure beside the joins it is compared with, and a red-black tree and a hash join "
-        "(the paper's sys_com figures, on one machine, two threads each)",
+def _figure(figure: int, shows: str, paper: str) -> Experiment:
+    rows = ("contestant", "condition", "W")
+    return Experiment(
+        f"systems.sys_com_{figure}",
+        f"the paper's sys_com_{figure}: PanJoin with each structure beside the joins it is compared with, a red-black "
+        f"tree and a hash join, on one machine with two threads each; {shows}",
         "pushes of batches into full windows, from the numpy array to the number of matches of each tuple",
         "filling the windows, drawing the data, compiling, one small batch per side whose answers are compared",
-        cells,
+        partial(cells, figure=figure),
         (
-            View("Throughput of whole joins", "throughput", ("contestant", "condition", "W"), "S"),
-            View(
-                "Times the throughput of SplitJoin", "over splitjoin", ("contestant", "condition", "W"), "S", plot=False
-            ),
+            View("Throughput of whole joins", "throughput", rows, "S"),
+            View("Times the throughput of SplitJoin", "over splitjoin", rows, "S", plot=False),
         ),
+        1,
+        paper,
+    )
+
+
+EXPERIMENTS = (
+    _figure(
+        1,
+        "W = 8M",
+        "BI-Sort is more than 1000 times as fast as Low Latency Handshake Join and SplitJoin (ScaleJoin), RaP-Table "
+        "and WiB+-Tree more than 100 times when S is small, and as fast as them when S is larger than 4K.",
+    ),
+    _figure(
+        2,
+        "W = 128M",
+        "the speedup of BI-Sort is about 5000, that of RaP-Table and WiB+-Tree 100 to 5000 where S is at most 1K, and "
+        "2 to 100 where it is larger.",
     ),
 )

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 import panjoin as pj
 from panjoin.bench.experiment import CannotMeasure, Point
@@ -86,6 +87,8 @@ class Workload:
             return len(result.pairs()[0])
         if self.emit == "rows":
             return result.count
+        if self.emit == "ranges":
+            return _matches_of(result.ranges())
         return int(np.asarray(result.to_arrow()["count"]).sum())
 
     def refuse_what_does_not_fit(self, batch: int = 0) -> None:
@@ -95,6 +98,13 @@ class Workload:
         needed += BYTES_PER_BATCH_TUPLE * max(batch, min(self.window, FILL))
         if needed > memory():
             raise CannotMeasure(f"needs {needed / 2**30:.1f} GB of memory, {memory() / 2**30:.1f} GB are free")
+
+
+def _matches_of(records: pa.Table) -> int:
+    """How many matches range records stand for: positions in ranges, and single tuples."""
+    ranged = records["id_end"].drop_null()
+    within = int(pc.sum(pc.subtract(ranged, records["id_start"].drop_null())).as_py() or 0)
+    return within + int(records.num_rows) - len(ranged)
 
 
 @dataclass

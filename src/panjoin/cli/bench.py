@@ -1,6 +1,7 @@
 """`panjoin bench`: runs experiments, turns records into the report, compares two sets of records.
 
-list ──> run NAME... ──> DIR/*.jsonl ──> report ──> benchmarks.md, plots/
+list ──> run NAME... ──> DIR/*.jsonl ──> report ──> benchmarks.md, plots/, the numbers in the README
+         all                    ├──────> claims                 what the paper claims, and what holds here
                                 └──────> compare A B            exit code 1 on a slowdown beyond the spread
 """
 
@@ -20,6 +21,7 @@ from panjoin.suggest import choices
 
 RECORDS = Path("docs/records")
 REPORT = Path("docs/benchmarks.md")
+README = Path("README.md")
 
 bench = typer.Typer(help="Measure, and report what was measured.", no_args_is_help=True)
 
@@ -36,15 +38,44 @@ def list_experiments() -> None:
     Console().print(table)
 
 
+Scale = Annotated[str, typer.Option(help="toy: seconds; small: minutes on two cores; paper: the paper's.")]
+Out = Annotated[Path, typer.Option(help="Directory of the records.")]
+Again = Annotated[bool, typer.Option(help="Measure also what has been measured.")]
+
+
 @bench.command()
 def run(
     names: Annotated[list[str], typer.Argument(help='Experiments, patterns such as "index.*", or "all".')],
     *,
-    scale: Annotated[str, typer.Option(help="toy: seconds; small: minutes on two cores; paper: the paper's.")] = "toy",
-    out: Annotated[Path, typer.Option(help="Directory of the records.")] = RECORDS,
-    again: Annotated[bool, typer.Option(help="Measure also what has been measured.")] = False,
+    scale: Scale = "toy",
+    out: Out = RECORDS,
+    again: Again = False,
 ) -> None:
     """Run experiments and write their records as they come; what is done is skipped, Ctrl-C keeps what is done."""
+    _measure(names, scale, out, again=again)
+
+
+@bench.command("all")
+def run_all(*, scale: Scale = "toy", out: Out = RECORDS, again: Again = False) -> None:
+    """Run every experiment: all figures of the paper, and all peers."""
+    _measure(["all"], scale, out, again=again)
+
+
+@bench.command()
+def claims(*, scale: Scale = "toy", out: Out = RECORDS, again: Again = False) -> None:
+    """Measure what the paper's text claims (unless it has been measured), and say what holds here."""
+    from panjoin.bench.claims import needed, rows  # noqa: PLC0415
+    from panjoin.bench.goals import Found  # noqa: PLC0415
+    from panjoin.bench.records import Records  # noqa: PLC0415
+
+    _measure(needed(), scale, out, again=again)
+    table = Table("of", "claim", "the paper", "here", "verdict")
+    for row in rows(Found(each for each in Records(out) if each.scale == scale)):
+        table.add_row(*row)
+    Console().print(table)
+
+
+def _measure(names: list[str], scale: str, out: Path, *, again: bool) -> None:
     from panjoin.bench.catalogue import chosen  # noqa: PLC0415
     from panjoin.bench.experiment import SCALES  # noqa: PLC0415
     from panjoin.bench.records import Records  # noqa: PLC0415
@@ -89,13 +120,17 @@ def report(
     directory: Annotated[Path, typer.Argument(help="Directory of the records.")] = RECORDS,
     *,
     to: Annotated[Path, typer.Option(help="The Markdown file to write; plots go beside it.")] = REPORT,
+    png: Annotated[bool, typer.Option(help="Write plots as PNG as well, not as SVG alone.")] = False,
+    readme: Annotated[Path, typer.Option(help="The file whose numbers between the markers are renewed.")] = README,
 ) -> None:
     """Turn records into tables, and into plots where matplotlib is installed (the extra "bench")."""
     from panjoin.bench.report import write  # noqa: PLC0415
 
-    written = write(directory, to)
-    plots = f" and {len(written) - 1} plots" if len(written) > 1 else "; no plots, for matplotlib is not installed"
-    typer.echo(f"wrote {to}{plots}")
+    written = write(directory, to, png=png, readme=readme)
+    plots = sum(path.suffix in {".svg", ".png"} for path in written)
+    typer.echo(f"wrote {to}{f' and {plots} plots' if plots else '; no plots, for matplotlib is not installed'}")
+    if readme in written:
+        typer.echo(f"renewed the numbers in {readme}")
 
 
 @bench.command()
