@@ -30,7 +30,7 @@ def test_every_contestant_has_a_record_with_its_rate_and_its_ratio(setting):
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.kind)
 def test_a_probing_tuple_finds_about_as_many_matches_as_the_selectivity_says(setting):
     rng, join = np.random.default_rng(2), systems.Other("splitjoin", setting)
-    join.fill("right", setting.draw(rng, setting.window))
+    join.store("right", setting.draw(rng, setting.window))
     assert 0.8 < join.push("left", setting.draw(rng, 2048)).mean() / setting.selectivity < 1.2
 
 
