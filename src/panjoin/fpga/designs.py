@@ -44,7 +44,7 @@ class Bank(wiring.Component):
         for at, each in enumerate(self._units):
             for name, member in each.signature.members.items():
                 flow = In if member.flow is In else Out
-                members[f"u{at}_{name}"] = flow(stream.Signature(member.signature.payload_shape))
+                members[f"u{at}_{name}"] = flow(stream.Signature(member.signature.members["payload"].shape))
         super().__init__(members)
 
     def elaborate(self, platform: object) -> Module:
@@ -54,7 +54,7 @@ class Bank(wiring.Component):
         for at, unit in enumerate(self._units):
             m.submodules[f"u{at}"] = unit
             for name, member in unit.signature.members.items():
-                fifo = Fifo(member.signature.payload_shape, self._params.fifo_depth)
+                fifo = Fifo(member.signature.members["payload"].shape, self._params.fifo_depth)
                 m.submodules[f"u{at}_{name}_fifo"] = fifo
                 outside, inside = wiring.flipped(getattr(self, f"u{at}_{name}")), getattr(unit, name)
                 if member.flow is In:
