@@ -14,7 +14,7 @@ TESTS := $(RUN) -m pytest --numprocesses 2 --dist loadgroup
 # Nobody else's modules: the package is installed from this tree.
 unexport PYTHONPATH PYTHONHOME
 
-.PHONY: help demo test test-all check format doctor clean java
+.PHONY: help demo test test-all check format docs doctor clean java
 
 help: ## this list (the default)
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
@@ -38,11 +38,15 @@ format: $(VENV)/ready ## put every file into the house's format
 	@$(RUN) -m ruff format .
 	@$(RUN) -m ruff check --fix .
 
+docs: $(VENV)/ready ## the site in site/: pages that are made from code are written, and any warning fails
+	@$(RUN) -m scripts.reference
+	@NO_MKDOCS_2_WARNING=1 $(RUN) -m mkdocs --quiet build --strict --clean
+
 doctor: java ## what this machine has, and how to mend what it lacks
 	@$(RUN) -m panjoin doctor
 
 clean: ## remove what the other commands made
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist site
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 java: $(VENV)/ready
@@ -59,5 +63,5 @@ $(VENV)/ready: pyproject.toml constraints.txt
 	@echo "making $(VENV) (once, a few minutes)"
 	@$(PYTHON) -m venv --clear $(VENV)
 	@$(PIP) install --constraint constraints.txt hatchling editables setuptools wheel
-	@$(PIP) install --constraint constraints.txt --no-build-isolation --use-pep517 --editable '.[dev,bench,fpga]'
+	@$(PIP) install --constraint constraints.txt --no-build-isolation --use-pep517 --editable '.[dev,bench,fpga,docs]'
 	@touch $@

@@ -1,10 +1,10 @@
 """What the documents show runs, and what the program offers is in the documents."""
 
-import doctest
 import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -12,19 +12,18 @@ from typer.main import get_command
 
 import panjoin
 from panjoin.cli.app import app
+from tests.house.examples import blocks, doctests, run_all
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
 DOCUMENTS = sorted((ROOT / "docs").glob("*.md"))
-
-
-def blocks(document: Path) -> list[str]:
-    """The python code that a document shows."""
-    return re.findall(r"^```python\n(.*?)^```", document.read_text(), flags=re.DOTALL | re.MULTILINE)
+NEED_SPARK = [document for document in DOCUMENTS if "panjoin.spark import" in document.read_text()]
+#: Of these, those whose queries take longer than the quick tests can wait.
+SLOW = ("cookbook.md",)
 
 
 def test_the_code_at_the_head_of_the_readme_runs_and_joins() -> None:
-    (code,) = blocks(ROOT / "README.md")
+    (code,) = blocks(README, "python")
     assert len(code.splitlines()) <= 10
     answer = subprocess.run(
         [sys.executable, "-W", "error", "-c", code],
@@ -40,25 +39,46 @@ def test_the_code_at_the_head_of_the_readme_runs_and_joins() -> None:
     ]
 
 
+@pytest.mark.parametrize("document", [each for each in DOCUMENTS if each not in NEED_SPARK], ids=lambda path: path.name)
+def test_every_example_in_the_documents_runs_and_gives_what_it_shows(document: Path, place: Path) -> None:
+    assert run_all(document, place) == []
+
+
+@pytest.mark.parametrize("document", [each for each in NEED_SPARK if each.name not in SLOW], ids=lambda path: path.name)
+def test_every_example_in_the_documents_on_spark_runs_too(document: Path, place: Path, spark: object) -> None:
+    assert run_all(document, place) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("document", [each for each in NEED_SPARK if each.name in SLOW], ids=lambda path: path.name)
+def test_every_example_in_the_long_documents_on_spark_runs_too(document: Path, place: Path, spark: object) -> None:
+    assert run_all(document, place) == []
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where examples write: also what they call their temporary directory."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setenv("COLUMNS", "120")
+    return tmp_path
+
+
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
-def test_every_python_example_in_the_documents_runs_and_gives_what_it_shows(document: Path) -> None:
-    """In one session per document; what follows `>>>` is compared with what is printed below it."""
-    session: dict[str, object] = {}
-    for number, code in enumerate(blocks(document)):
-        name = f"{document.name}[{number}]"
-        if not code.startswith(">>>"):
-            exec(compile(code, name, "exec"), session)
-            continue
-        told: list[str] = []
-        runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS, verbose=False)
-        example = doctest.DocTestParser().get_doctest(code, session, name, str(document), 0)
-        runner.run(example, out=told.append, clear_globs=False)
-        session = example.globs
-        assert runner.failures == 0, "".join(told)
+def test_every_job_file_in_the_documents_can_be_read(document: Path) -> None:
+    for text in blocks(document, "toml"):
+        assert tomllib.loads(text)
+
+
+@pytest.mark.parametrize(
+    "module", [path for path in (ROOT / "src").rglob("*.py") if ">>> " in path.read_text()], ids=lambda path: path.stem
+)
+def test_every_example_in_a_docstring_runs_and_gives_what_it_shows(module: Path) -> None:
+    assert doctests(module, ROOT / "src") == []
 
 
 def test_the_semantics_are_shown_by_examples() -> None:
-    assert sum(code.count(">>>") for code in blocks(ROOT / "docs" / "semantics.md")) > 30
+    assert sum(code.count(">>>") for code in blocks(ROOT / "docs" / "semantics.md", "python")) > 30
 
 
 @pytest.mark.parametrize("document", [*DOCUMENTS, README], ids=lambda path: path.name)

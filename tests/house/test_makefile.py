@@ -98,6 +98,7 @@ def test_java_is_installed_only_when_none_is_found(tree: Path) -> None:
     [
         ("demo", ["-m panjoin.spark.java", "-m panjoin demo"]),
         ("doctor", ["-m panjoin.spark.java", "-m panjoin doctor"]),
+        ("docs", ["-m scripts.reference", "-m mkdocs --quiet build --strict --clean"]),
         ("test", ["-m panjoin.spark.java", PYTEST]),
         ("test-all", ["-m panjoin.spark.java", f"{PYTEST} -m slow or not slow"]),
         (
@@ -126,7 +127,7 @@ def test_a_failure_inside_is_a_failure_of_the_command(tree: Path, command: str) 
 def test_without_a_word_make_lists_its_commands(tree: Path) -> None:
     answer = make(tree)
     listed = [line.split()[0] for line in answer.stdout.splitlines()]
-    assert listed == ["help", "demo", "test", "test-all", "check", "format", "doctor", "clean"]
+    assert listed == ["help", "demo", "test", "test-all", "check", "format", "docs", "doctor", "clean"]
 
 
 def test_continuous_integration_checks_then_tests_then_runs_the_slow_tests_with_more_examples(tree: Path) -> None:
