@@ -3,7 +3,7 @@
     at ──> [array] ──(read)──> [latch] ──(take)──> [data]      two cycles; both registers have an enable
 
 The second register is inside the block RAM of the ECP5 (its output register), without which the data leaves the block
-too late for 200 MHz; yosys does not infer it, so for that device the blocks are instantiated. Whoever reads keeps
+too late for 200 MHz; yosys does not infer it, so for that chip the blocks are instantiated (`block.py`). Whoever reads keeps
 away from the place that is written in the same cycle; then no collision logic is needed (`no_rw_check`).
 """
 
@@ -12,6 +12,8 @@ from __future__ import annotations
 from amaranth.hdl import Module, Signal
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
+
+from panjoin.fpga.block import Ecp5, blocks
 
 #: From this many words on, block RAM instead of distributed RAM.
 _BLOCK_FROM = 64
@@ -35,9 +37,11 @@ class Ram(wiring.Component):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """An array that yosys maps to block or distributed RAM."""
-        del platform
+        """An array that yosys maps to block or distributed RAM, or the chip's blocks themselves."""
         m = Module()
+        if isinstance(platform, Ecp5) and self.depth >= _BLOCK_FROM:
+            blocks(m, self)
+            return m
         style = "block" if self.depth >= _BLOCK_FROM else "distributed"
         m.submodules.array = array = memory.Memory(
             shape=self.width, depth=self.depth, init=[], attrs={"no_rw_check": 1, "ram_style": style}

@@ -52,8 +52,8 @@ class Netlist:
         return tuple(Port(name, int(width), way) for width, way, name in _PORT.findall(top))
 
 
-def netlist(component: Any) -> Netlist:
-    """The text of an `amaranth.lib.wiring.Component`; its ports are those of its signature."""
+def netlist(component: Any, platform: Any = None) -> Netlist:
+    """The text of an `amaranth.lib.wiring.Component`, for a chip or for none; its ports are those of its signature."""
     try:
         from amaranth.back import rtlil  # noqa: PLC0415  (an extra)
         from amaranth.lib.wiring import Component  # noqa: PLC0415
@@ -61,4 +61,4 @@ def netlist(component: Any) -> Netlist:
         raise ParameterError(f"the package amaranth is not installed; {REMEDY}") from None
     if not isinstance(component, Component):
         raise ParameterError(f"a design is an amaranth.lib.wiring.Component, not {type(component).__name__}")
-    return Netlist(rtlil.convert(component, name=TOP, emit_src=False))
+    return Netlist(rtlil.convert(component, name=TOP, platform=platform, emit_src=False))
