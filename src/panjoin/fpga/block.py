@@ -33,6 +33,7 @@ def blocks(m: Module, ram: Any) -> None:
     banks = (ram.depth + deep - 1) // deep
     inside = (min(deep, ram.depth) - 1).bit_length()
     outputs = []
+    read_at, take = ram.read_at[:inside], ram.take
     for bank in range(banks):
         mine = Value.cast(1) if banks == 1 else ram.write_at[inside:] == bank
         output = []
@@ -41,8 +42,8 @@ def blocks(m: Module, ram: Any) -> None:
             data = Signal(wide, name=f"data_{bank}_{low}")
             m.submodules[f"block_{bank}_{low}"] = Instance(
                 "DP16KD",
-                **_block(wide, ram.write & mine, ram.write_at[:inside], part, ram.read, ram.read_at[:inside], ram.take, data),
-            )  # fmt: skip
+                **_block(wide, ram.write & mine, ram.write_at[:inside], part, ram.read, read_at, take, data),
+            )
             output.append(data[: len(part)])
         outputs.append(Cat(*output))
     if banks == 1:

@@ -3,8 +3,8 @@
     at ──> [array] ──(read)──> [latch] ──(take)──> [data]      two cycles; both registers have an enable
 
 The second register is inside the block RAM of the ECP5 (its output register), without which the data leaves the block
-too late for 200 MHz; yosys does not infer it, so for that chip the blocks are instantiated (`block.py`). Whoever reads keeps
-away from the place that is written in the same cycle; then no collision logic is needed (`no_rw_check`).
+too late for 200 MHz; yosys does not infer it, so for that chip the blocks are instantiated (`block.py`). Whoever reads
+keeps away from the place that is written in the same cycle; then no collision logic is needed (`no_rw_check`).
 """
 
 from __future__ import annotations
