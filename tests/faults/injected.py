@@ -90,6 +90,8 @@ class InjectedProcessor(JoinProcessor):
         assert context is not None
         drawn = random.Random(f"{self.injection.seed} {context.taskAttemptId()} {number} {watermark}")
         if drawn.random() < self.injection.chance:
+            with (Path(self.injection.directory) / "failures").open("a") as file:
+                file.write(".")
             raise InjectedError("told to fail at random")
 
 

@@ -15,9 +15,11 @@ import json
 import os
 import random
 import secrets
+import signal
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -37,7 +39,16 @@ from tests.spark.questions import answer_of, micro_batches, spark_window
 
 OLD = 1_700_000_000  #: seconds since 1970: files are read in the order of their times
 
+_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  #: a JVM of half a minute does not pay for the second compiler
+
 SETTINGS = {
+    "spark.driver.extraJavaOptions": _JAVA,
+    "spark.executor.extraJavaOptions": _JAVA,
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.python.daemon.module": "tests.faults.daemon",
+    # snapshots of the state are taken often, so that kills meet them as well
+    "spark.sql.streaming.stateStore.minDeltasForSnapshot": "2",
+    "spark.sql.streaming.stateStore.maintenanceInterval": "500ms",
     "spark.sql.shuffle.partitions": "2",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -177,6 +188,43 @@ class Trial:
         finally:
             processes.end(self.mark)
         raise AssertionError(f"after {most} lives it is not done:\n{self.log()}")
+
+    # ---- kills by the clock ----
+
+    def kill(self, rng: random.Random, kinds: Sequence[str]) -> str | None:
+        """Kill a process of a drawn kind, and say which kind; None when there is no such process."""
+        wanted = rng.choice(kinds)
+        there = [process for process in processes.marked(self.mark) if processes.kind(process) == wanted]
+        if there:
+            with suppress(ProcessLookupError):
+                os.kill(rng.choice(there), signal.SIGKILL)
+        return wanted if there else None
+
+    def restart(self, program: Any) -> Any:
+        """Another life, when nothing is left of the one before."""
+        self.end()
+        code = program.wait()
+        return program if code == 0 else self.start()
+
+    def finish(self, program: Any) -> None:
+        """The last life comes to its end."""
+        for _ in range(3):
+            if program.wait() == 0:
+                return
+            self.end()
+            program = self.start()
+        raise AssertionError(f"it does not come to its end:\n{self.log()}")
+
+    def end(self) -> None:
+        """Nothing is left of the trial."""
+        processes.end(self.mark)
+
+    # ---- afterwards ----
+
+    def failures(self, case: Case) -> int:
+        """Tasks of the query that failed at random."""
+        path = self.directory / case.name / "failures"
+        return len(path.read_text()) if path.exists() else 0
 
     def log(self) -> str:
         """The end of what the program said."""

@@ -54,6 +54,7 @@ class FakeHandle:
             self.maps.setdefault(stateName, {})[key] = value
 
         return SimpleNamespace(
+            exists=lambda: bool(self.maps.get(stateName)),
             getValue=lambda key: self.maps.get(stateName, {}).get(key),
             updateValue=put,
             removeKey=self.maps.setdefault(stateName, {}).pop,

@@ -22,7 +22,7 @@ from panjoin.errors import DamageError
 Array = npt.NDArray[Any]
 
 FORMAT = 1
-HEADER, CHUNK, MARKS = 1, 2, 3  #: kinds in the state
+HEADER, CHUNK, MARKS, BORN = 1, 2, 3, 6  #: kinds in the state
 MANIFEST, PARTS = 4, 5  #: kinds in resident files
 _MAGIC = b"PJST"
 _FRAME = struct.Struct("<4sHHQI")

@@ -3,6 +3,7 @@
     header    one value: version, stamp, the join's parameters, the manager's books, counts, watermark, timer
     chunks    (side, subwindow, part) -> tuples that this worker's subwindow received, at most about 8 MB each
               (side, subwindow, -1)   -> marks: which of them have a partner (outer, semi and anti joins)
+              ("", 0, 0)              -> the lineage, from the first micro-batch on: a header that is gone is missed
 
 A micro-batch writes what it brought and removes what expired: O(batch), not O(window). Chunks of 8 MB were written at
 100-160 MB/s, values of 33 MB at 28. Spark commits all of a micro-batch or nothing.
@@ -24,12 +25,14 @@ from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, Str
 
 from panjoin.errors import DamageError
 from panjoin.expression import Side
-from panjoin.spark.chunk import HEADER, Chunk, framed, unframed
+from panjoin.spark.chunk import BORN, HEADER, Chunk, framed, unframed
 from panjoin.spark.pack import cut
 
 CHUNK_BYTES = 8 << 20
 _MARKS, _LATE_MARKS = -1, -2  #: in the place of a part's number
+_BORN = ("", 0, 0)  #: without it, a worker whose header is lost would begin anew, and give wrong rows
 
+_HEADER = "the header of the join"
 _HEADER_TYPE = StructType([StructField("bytes", BinaryType())])
 _CHUNK_KEY = StructType(
     [StructField("side", StringType()), StructField("subwindow", LongType()), StructField("part", IntegerType())]
@@ -75,7 +78,7 @@ class Header:
     @classmethod
     def of(cls, blob: bytes | bytearray) -> Header:
         """From what `to_bytes` gave."""
-        return cls(**json.loads(bytes(unframed(blob, HEADER, "the header of the join"))))
+        return cls(**json.loads(bytes(unframed(blob, HEADER, _HEADER))))
 
 
 class StateOfRecord:
@@ -90,10 +93,16 @@ class StateOfRecord:
     def read(self) -> Header | None:
         """The header; None when this worker has never been called."""
         value = self._header.get()
-        return None if value is None else Header.of(value[0])
+        if value is not None:
+            return Header.of(value[0])
+        if self._chunks.exists():
+            unframed(None, HEADER, _HEADER)
+        return None
 
     def write(self, header: Header) -> None:
         """Last of all."""
+        if header.version == 1:
+            self._chunks.updateValue(_BORN, (framed(BORN, header.lineage.encode()),))
         self._header.update((header.to_bytes(),))
 
     # ---- chunks ----
