@@ -37,7 +37,7 @@ def harmed(blob: bytes, harm: str, rng: random.Random) -> bytes | None:
 # ---- state ----
 
 
-def state_harmed(directory: Path, seeds: range) -> Tally:  # noqa: ARG001
+def state_harmed(directory: Path, seeds: range) -> Tally:
     """A blob of the state, before a process that has no files must read it; then put back, as from a copy."""
     tally = Tally()
     for seed in seeds:
@@ -84,7 +84,7 @@ def _put(handle: Any, place: str, key: Any, blob: bytes | None) -> None:
 # ---- resident files ----
 
 
-def resident_harmed(directory: Path, seeds: range) -> Tally:  # noqa: ARG001
+def resident_harmed(directory: Path, seeds: range) -> Tally:
     """A file of a window, read by a process that sees it for the first time; its time of change stays as it was."""
     tally = Tally()
     for seed in seeds:
