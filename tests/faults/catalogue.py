@@ -14,7 +14,7 @@ from typing import NamedTuple
 from tests.faults.records import Tally, slug
 
 #: Where classes are; the parts of the table come in this order.
-MODULES: tuple[str, ...] = ("tests.faults.kills", "tests.faults.damage")
+MODULES: tuple[str, ...] = ("tests.faults.kills", "tests.faults.restarts", "tests.faults.damage")
 PARTS = ("kills", "space", "settings", "restarts", "damage", "inputs", "load")
 
 
