@@ -17,6 +17,7 @@ from panjoin.cli.bench import bench
 from panjoin.cli.demo import demo
 from panjoin.cli.doctor import doctor
 from panjoin.cli.explain import explain
+from panjoin.cli.fpga import fpga
 from panjoin.cli.init import init
 from panjoin.cli.run import run
 from panjoin.errors import PanJoinError
@@ -34,6 +35,7 @@ app.command()(init)
 app.command()(explain)
 app.command()(doctor)
 app.add_typer(bench, name="bench")
+app.add_typer(fpga, name="fpga")
 
 
 def _print_version(wanted: bool) -> None:
