@@ -9,7 +9,7 @@ report            everything of docs/hardware.md: measures what is not in the re
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -17,9 +17,6 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Column, Table
 
 from panjoin.errors import ParameterError
-
-if TYPE_CHECKING:
-    from panjoin.fpga.flow.resources import Resources
 
 fpga = typer.Typer(help="BI-Sort in hardware: synthesise, place, simulate, report.", no_args_is_help=True)
 
@@ -69,7 +66,7 @@ def place(
 
     chosen, chip, known = _seeds(seeds), Chip(device=device, speed=speed, mhz=mhz), _known(names, preset)
     console = Console(stderr=True, highlight=False, quiet=as_json)
-    found: list[Resources] = []
+    found: list[Any] = []
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as progress:
         bar = progress.add_task("", total=len(known) * len(chosen))
@@ -95,7 +92,7 @@ def place(
             Console().print(_slowest(each))
 
 
-def _placements(found: list[Resources]) -> Table:
+def _placements(found: list[Any]) -> Table:
     from panjoin.fpga.flow.reports import RESOURCES  # noqa: PLC0415
 
     table = Table("design", *RESOURCES, "MHz, each seed", Column("MHz, all seeds", justify="right"))
@@ -106,7 +103,7 @@ def _placements(found: list[Resources]) -> Table:
     return table
 
 
-def _slowest(each: Resources) -> Table:
+def _slowest(each: Any) -> Table:
     seed, placed = min(each.placements.items(), key=lambda one: one[1].mhz)
     share = f"{placed.routing_share:.0%} of it wires"
     table = Table("ns", "through", "at", title=f"{each.name}, seed {seed}: the slowest path, {share}")
