@@ -66,7 +66,7 @@ def _told(text: str) -> str:
 
 
 def _spelled(option: Any, kind: Any) -> str:
-    value = "" if option.is_flag else f" {option.metavar or _word(kind)}"
+    value = "" if option.is_flag else f" {option.metavar or _word(kind)}" * option.nargs
     many = ", also several times" if option.multiple else ""
     return f"`{option.opts[0]}{value}`{many}"
 

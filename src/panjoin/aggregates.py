@@ -35,12 +35,16 @@ _EXAMPLE = "write for example 'count', 'sum(price)', 'avg(right.price) as mean'"
 
 @dataclass(frozen=True)
 class Aggregate:
-    """One aggregate; `name` is that of the result column, `of` the side whose tuples are aggregated (None: any)."""
+    """One aggregate of a list given as `emit`; texts such as "avg(right.price) as mean" say the same.
 
-    function: str
-    column: str | None = None
-    name: str = ""
-    of: str | None = None
+    >>> Aggregate("avg", "price", name="mean", of="right") == Aggregate.parse("avg(right.price) as mean")
+    True
+    """
+
+    function: str  #: count, sum, min, max or avg
+    column: str | None = None  #: what is aggregated; only count does without
+    name: str = ""  #: of the result column; unless given as written: `sum(price)`
+    of: str | None = None  #: the side whose tuples are aggregated; None: every side that has the column
 
     def __post_init__(self) -> None:
         function = _ALSO.get(str(self.function).lower(), str(self.function).lower())

@@ -7,7 +7,7 @@ callers who do not know us can still catch them.
 
 
 class PanJoinError(Exception):
-    """Base of all errors of this package."""
+    """Base of all errors that this package raises on purpose; each message names the value and the remedy."""
 
 
 class ParameterError(PanJoinError, ValueError):

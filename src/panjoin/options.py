@@ -50,19 +50,21 @@ PLACEMENTS = ("auto", "arrival", "key")
 class Options:
     """All knobs; None means that the engine chooses."""
 
-    how: str = "inner"
-    index: str = "auto"
-    subwindow: Any = None  #: tuples or a duration when given, Extent or None when normalised
-    partitions: int | None = None  #: per subwindow
-    workers: int | None = None
-    emit: Any = "rows"  #: when normalised one of EMITS
-    aggregates: tuple[Aggregate, ...] = ()  #: with emit="aggregates", which a list given as `emit` becomes
-    suffixes: tuple[str, str] = ("_left", "_right")
+    how: str = "inner"  #: inner, left, right, full, left_semi or left_anti; Spark's other spellings as well
+    index: str = "auto"  #: bi-sort, rap-table, wib-tree or scan; auto chooses for each subwindow
+    subwindow: Any = None  #: its size in tuples, or a length of time (normalised: an Extent)
+    partitions: int | None = None  #: of a subwindow
+    workers: int | None = None  #: threads here, tasks in Spark
+    emit: Any = "rows"  #: rows, counts, total, ranges, or a list of aggregates (normalised: "aggregates")
+    aggregates: tuple[Aggregate, ...] = ()  #: what a list given as `emit` becomes
+    suffixes: tuple[str, str] = ("_left", "_right")  #: for names that are on both sides
     batch_size: int | None = None  #: collect so many tuples of a side before a batch is processed; None: every push
-    batch_time: Any = None  #: ... or for so long, whichever comes first; microseconds when normalised
-    idle_timeout: Any = None  #: a side silent for so long no longer holds the watermark back; microseconds
-    max_advance: Any = None  #: an event time further ahead than this is set aside and counted; microseconds
-    placement: str = "auto"
+    batch_time: Any = None  #: ... or for so long, whichever comes first (normalised: microseconds)
+    idle_timeout: Any = None  #: a side silent for so long no longer holds the watermark back (normalised: microseconds)
+    max_advance: Any = (
+        None  #: an event time further ahead than this is set aside and counted (normalised: microseconds)
+    )
+    placement: str = "auto"  #: in Spark, which workers see a tuple: arrival (all), key (those that can match it)
     timezone: str = "UTC"  #: what a date or a timestamp without zone means beside one with; in Spark, the session's
 
     def __post_init__(self) -> None:

@@ -45,7 +45,15 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Condition:
-    """One join condition; equal when it is written alike. Combine with & and |."""
+    """One join condition, as `equal`, `band` and their like make it. Combine with & and |; equal when written alike.
+
+    >>> condition = equal("k") & band("x", -5, 5) & less("y", "z")
+    >>> print(condition.explain())
+    condition  left.k = right.k AND left.x >= right.x - 5 AND left.x <= right.x + 5 AND left.y < right.z
+    equality   left.k = right.k
+    band       left.x - right.x in [-5, 5] (two-sided)
+    residual   left.y < right.z (evaluated on candidate pairs)
+    """
 
     expression: Expression
 
@@ -118,37 +126,50 @@ def parse(on: str | Condition) -> Condition:
 
 
 def equal(left_col: str, right_col: str | None = None) -> Condition:
-    """Left = right; one name serves both sides."""
+    """The left column equals the right one; one name serves both sides.
+
+    >>> print(equal("k") & equal("symbol", "ticker"))
+    left.k = right.k AND left.symbol = right.ticker
+    """
     return _compared("=", left_col, right_col)
 
 
 def not_equal(left_col: str, right_col: str | None = None) -> Condition:
-    """Left != right."""
+    """The left column differs from the right one; NULL matches nothing here either."""
     return _compared("!=", left_col, right_col)
 
 
 def less(left_col: str, right_col: str | None = None) -> Condition:
-    """Left < right."""
+    """The left column is less than the right one."""
     return _compared("<", left_col, right_col)
 
 
 def less_equal(left_col: str, right_col: str | None = None) -> Condition:
-    """Left <= right."""
+    """The left column is less than the right one, or equal to it."""
     return _compared("<=", left_col, right_col)
 
 
 def greater(left_col: str, right_col: str | None = None) -> Condition:
-    """Left > right."""
+    """The left column is greater than the right one."""
     return _compared(">", left_col, right_col)
 
 
 def greater_equal(left_col: str, right_col: str | None = None) -> Condition:
-    """Left >= right."""
+    """The left column is greater than the right one, or equal to it."""
     return _compared(">=", left_col, right_col)
 
 
 def band(left_col: str, low: Any, high: Any, right_col: str | None = None) -> Condition:
-    """Left BETWEEN right + low AND right + high; numbers or timedeltas, None for no bound."""
+    """The left column lies between the right one + low and the right one + high, both ends inside.
+
+    Offsets are numbers, or timedeltas for columns of time; None leaves an end open.
+
+    >>> print(band("x", -5, 5) | band("x", 20, 35, "y"))
+    (left.x >= right.x - 5 AND left.x <= right.x + 5) OR (left.x >= right.y + 20 AND left.x <= right.y + 35)
+    >>> from datetime import timedelta
+    >>> print(band("ts", timedelta(minutes=-5), None))
+    left.ts >= right.ts - INTERVAL '300' SECOND
+    """
     left, right = _pair(left_col, right_col)
     ends: tuple[tuple[Operator, Any], ...] = ((">=", low), ("<=", high))
     parts = [Comparison(operator, left, _shifted(right, offset)) for operator, offset in ends if offset is not None]

@@ -103,7 +103,14 @@ class Window:
 
 @dataclass(frozen=True, init=False)
 class CountWindow(Window):
-    """The last n tuples of either side, in arrival order."""
+    """The last n tuples of either side, in arrival order.
+
+    `CountWindow(1000)`, or `CountWindow(left=1000, right=50)`, where `left` is how many left tuples are kept for right
+    ones. A batch sees the tuples that were processed before it.
+
+    >>> print(CountWindow(left=1000, right=50).describe())
+    the last 1,000 left tuples can be joined; the last 50 right tuples can be joined
+    """
 
     left: int
     right: int
@@ -119,7 +126,19 @@ class CountWindow(Window):
 
 @dataclass(frozen=True, init=False)
 class TimeWindow(Window):
-    """Event times not too far apart: `left` is how long a left tuple waits for later right ones, `right` likewise."""
+    """Event times not too far apart: `left` is how long a left tuple waits for later right ones, `right` likewise.
+
+    Lengths are texts ("10 minutes", "1 hour 30 seconds"), timedeltas, or numpy's; `on` is the event-time column, or one
+    for each side. Both ends are inside, to the microsecond. `lateness` is how far the watermark stays behind the newest
+    tuples (0 unless given); in Spark the DataFrames' `withWatermark` says it instead.
+
+    >>> window = TimeWindow(left="1 hour", right="0 seconds", on=("ordered", "paid"))
+    >>> for said in window.describe().split("; "):
+    ...     print(said)
+    a left tuple can be joined for 1 hour of event time after it
+    a right tuple can be joined for 0 seconds of event time after it
+    event time is left.ordered and right.paid
+    """
 
     left: int  #: microseconds
     right: int
@@ -169,7 +188,17 @@ class TimeWindow(Window):
 
 @dataclass(frozen=True, init=False)
 class MixedWindow(Window):
-    """One side by count, the other by time; the event times of both sides are needed."""
+    """One side by count, the other by time; the event times of both sides are needed.
+
+    The later arrival decides, by the rule of the other one's side.
+
+    >>> window = MixedWindow(left=CountWindow(1000), right=TimeWindow("1 hour", on="ts"))
+    >>> for said in window.describe().split("; "):
+    ...     print(said)
+    the last 1,000 left tuples can be joined
+    a right tuple can be joined for 1 hour of event time before the newcomer
+    event time is left.ts and right.ts
+    """
 
     left: CountWindow | TimeWindow
     right: CountWindow | TimeWindow

@@ -67,7 +67,20 @@ class Outcome:
 
 
 class Result:
-    """Of one call of the join."""
+    """What one call of the join gave; read as needed.
+
+    `count` costs what the index needs to count; pairs and rows are made when they are asked for, also after later
+    pushes. Rows have no promised order. `len(result)` is `result.count`.
+
+    >>> import panjoin as pj
+    >>> join = pj.StreamJoin(on=pj.equal("k"), window=pj.CountWindow(10), how="left")
+    >>> _ = join.push("right", {"k": [5, 7]})
+    >>> result = join.push("left", {"k": [7, 8]})
+    >>> result.count, [numbers.tolist() for numbers in result.pairs()]
+    (1, [[0], [1]])
+    >>> join.finish().to_arrow().to_pylist()
+    [{'k_left': 8, 'k_right': None}]
+    """
 
     def __init__(
         self,
@@ -87,7 +100,7 @@ class Result:
 
     @property
     def count(self) -> int:
-        """Number of rows in the result: for emit="counts" and aggregates one per probing tuple."""
+        """Number of rows: of pairs and unmatched tuples; with emit="counts" and aggregates one per probing tuple."""
         if self._form is not None:
             return int(self.to_arrow().num_rows)
         return sum(match.total for match in self._matches) + sum(len(alone.numbers) for alone in self._alone)
@@ -120,7 +133,7 @@ class Result:
                 yield self._shape.alone(alone.side, alone.rows)
 
     def to_arrow(self) -> pa.Table:
-        """The rows."""
+        """The rows, as one table; empty and without columns as long as only one side has come."""
         if self._shape is None:
             return pa.table({})
         if self._form is None:

@@ -58,7 +58,18 @@ class Waiting:
 
 
 class StreamJoin:
-    """Joins two streams of Arrow batches, pandas DataFrames or dicts of arrays, push by push."""
+    """Joins two streams of Arrow batches, pandas or polars DataFrames, or dicts of arrays, push by push.
+
+    >>> import panjoin as pj
+    >>> with pj.StreamJoin(on=pj.band("price", -5, 5), window=pj.CountWindow(1000)) as join:
+    ...     _ = join.push("right", {"price": [998, 1017]})
+    ...     result = join.push("left", {"price": [1000, 1030]})
+    >>> result.to_arrow().to_pylist()
+    [{'price_left': 1000, 'price_right': 998}]
+
+    A tuple sees the opposite tuples that were pushed before it and are in the window, so each pair comes once, with the
+    later of its two. Tuples of each side are numbered as they are pushed. Calls come one at a time; threads are inside.
+    """
 
     def __init__(
         self,
@@ -70,10 +81,11 @@ class StreamJoin:
         clock: Callable[[], float] = time.monotonic,
         **options: Any,
     ) -> None:
-        """For `options` see `Options`.
+        """`on` is SQL text over `left` and `right`, or a condition object; `options` are the fields of `Options`.
 
-        `schemas` lets the condition be checked here instead of at the first push. With `validate`, every batch is
-        checked to the last offset before anything reads it: for Arrow data from sources that are not trusted.
+        `schemas`, those of left and right, lets the condition be checked here instead of at the first push. With
+        `validate`, every batch is checked to the last offset before anything reads it: for Arrow data from sources
+        that are not trusted. `clock` gives seconds, for `batch_time` and `idle_timeout`; tests pass one of their own.
         """
         self.condition, self.window = parse(on), window
         self.options = Options.of(options)
@@ -96,12 +108,16 @@ class StreamJoin:
     # ---- verbs ----
 
     def push(self, side: Side, data: Any) -> Result:
-        """Take in tuples of one side; the result is what they match in the opposite window."""
+        """Take in tuples of one side; the result is what they match in the opposite window.
+
+        `side` is "left" or "right". `data` is a pyarrow RecordBatch or Table, a pandas or polars DataFrame, or a dict
+        of arrays or lists, with the columns of the side's first batch. A call that raises has taken nothing in.
+        """
         self._refuse_if_finished("push")
         return self._execute(self._prepare(side, data))
 
     def flush(self) -> Result:
-        """Process what has been collected so far, without waiting for a full batch."""
+        """Process what has been collected so far (`batch_size`, `batch_time`), without waiting for a full batch."""
         self._refuse_if_finished("flush")
         return self._drain()
 
@@ -133,7 +149,14 @@ class StreamJoin:
         return result
 
     def stream(self, batches: Iterable[tuple[Side, Any]]) -> Iterator[Result]:
-        """Push one batch after another; while one is joined, the next is read, encoded and sorted by another thread."""
+        """Push one batch after another; while one is joined, the next is read, encoded and sorted by another thread.
+
+        >>> import panjoin as pj
+        >>> batches = [("right", {"k": [1, 2]}), ("left", {"k": [2]}), ("right", {"k": [2, 2]})]
+        >>> with pj.StreamJoin(on=pj.equal("k"), window=pj.CountWindow(10)) as join:
+        ...     print([result.count for result in join.stream(batches)])
+        [0, 1, 2]
+        """
         with ThreadPoolExecutor(1, "panjoin-prepare") as ahead:
             pending: Future[list[Prepared | Waiting]] | None = None
             for side, data in batches:
@@ -154,7 +177,10 @@ class StreamJoin:
         return self._join.mirror.resolve(records)
 
     def stats(self) -> dict[str, Any]:
-        """What the join holds and has seen."""
+        """What the join holds and has seen: tuples that arrived, late ones, subwindows, bytes.
+
+        Until the first rows of both sides have come, how many wait.
+        """
         held = self._collector.held
         if self._join is None:
             waiting = {side: sum(each.rows.num_rows for each in self._waiting if each.side == side) for side in SIDES}
@@ -162,7 +188,7 @@ class StreamJoin:
         return {"collected": held, **self._join.stats()}
 
     def explain(self) -> str:
-        """What is indexed and how, in a few lines."""
+        """What is indexed and how, how far the window reaches, and, once rows have come, which structures and why."""
         lines = [self.condition.explain(), f"window     {self.window.describe()}"]
         if self._join is not None:
             lines += [f"key        {self._join.spec.keys.describe()}", *self._join.advisor.explain()]

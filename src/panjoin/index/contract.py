@@ -48,13 +48,13 @@ MOST_TUPLES = (1 << 31) - 1
 class Probe(ABC):
     """The answer to one probe: counts at once, pairs and ranges when asked for.
 
-    Valid until the index is changed by the next insert.
+    It is valid until the index is changed by the next insert.
     """
 
     negated = False  #: whether the answer is the complement of the intervals; set by `Index.probe`
 
     def __init__(self, counts: Array) -> None:
-        self.counts = counts
+        self.counts = counts  #: matches per probing tuple, int64
 
     @cached_property
     def total(self) -> int:
@@ -94,7 +94,10 @@ class Probe(ABC):
 
 
 class Index(ABC):
-    """One subwindow's index; see the head of this file for its life and promises."""
+    """One subwindow's index: filled, sealed, and probed before and after; a sealed one never changes again.
+
+    It holds up to `capacity` tuples, each an int32 or int64 key and a 32-bit id. A refused call leaves it as it was.
+    """
 
     name: ClassVar[str]
 
@@ -145,7 +148,10 @@ class Index(ABC):
         self.max_key = int(keys[-1]) if self.max_key is None else max(self.max_key, int(keys[-1]))
 
     def probe(self, low: Any, high: Any, *, negate: bool = False) -> Probe:
-        """Find the tuples with low[i] <= key <= high[i] (or, with `negate`, all the others) for each i."""
+        """Find the tuples with low[i] <= key <= high[i] (or, with `negate`, all the others) for each i.
+
+        `low` and `high` ascend, and both ends are inside; an interval with low > high is empty.
+        """
         low, high = self._keys_at_the_door(low, "low"), self._keys_at_the_door(high, "high")
         if low.shape != high.shape:
             raise DataError(f"low and high must have the same length, not {len(low)} and {len(high)}")
@@ -279,7 +285,14 @@ def create(
     like: Index | None = None,
     **knobs: Any,
 ) -> Index:
-    """A new, empty index.
+    """A new, empty index of one subwindow, to be filled with `insert` and asked with `probe`.
+
+    >>> import numpy as np
+    >>> index = create("bi-sort", capacity=1000)
+    >>> index.insert(np.array([12, 15, 27, 21], np.int32), ids=np.arange(4))
+    >>> probe = index.probe(low=np.array([10, 20], np.int32), high=np.array([15, 20], np.int32))
+    >>> probe.counts.tolist(), [numbers.tolist() for numbers in probe.pairs()]
+    ([2, 0], [[0, 0], [0, 1]])
 
     `like` is the index of the preceding subwindow: what is not given is taken from it, and an adaptive structure
     (RaP-Table) learns its splitters from it. `knobs` are the structure's own (sigma, buffer, fanout, threads ...).

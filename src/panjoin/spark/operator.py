@@ -66,12 +66,24 @@ def stream_join(
 ) -> DataFrame:
     """The matches of two DataFrames, as a DataFrame: streaming if one of them is.
 
-    `on` is SQL text over `left` and `right`, or a condition object. `workers` is fixed by the first start of a query;
-    None takes the number of cores, at most that of shuffle partitions. `placement` says which of them see a tuple: all
-    ("arrival"), or those that its key can match in ("key"). `name` is how messages speak of this join.
-    `event_time` names a column to add to the rows: the later of the two event times, for windowed aggregations.
-    `resident` is a directory on the executors for the windows' files (None: Spark's local directories),
-    `resident_limit` the bytes that one executor may put there.
+        matches = stream_join(orders, quotes, on="left.price BETWEEN right.price - 5 AND right.price + 5",
+                              window=TimeWindow("10 minutes", on="ts"))
+
+    Nothing is run and no setting is changed; what cannot work is refused here, with the remedy.
+
+    - `on` is SQL text over `left` and `right`, or a condition object; `window` is a CountWindow, TimeWindow or
+      MixedWindow. Two streams in a time window need `withWatermark` on its column.
+    - `how` is the join type, `emit` the form of result ("rows", "counts", "total", or a list of aggregates), `suffixes`
+      tell names apart that are on both sides.
+    - `workers` is fixed by the first start of a query; None takes the number of cores, at most that of shuffle
+      partitions. `placement` says which of them see a tuple: all ("arrival"), or those that its key can match in
+      ("key").
+    - `name` is how messages and metrics speak of this join.
+    - `event_time` names a column to add to the rows: the later of the two event times, which carries the watermark, for
+      windowed aggregations.
+    - `index`, `subwindow` and `partitions` choose what windows are made of; they change the speed, never the answer.
+    - `resident` is a directory on the executors for the windows' files (None: Spark's local directories),
+      `resident_limit` the bytes that one executor may put there, such as "8g".
     """
     door.refuse_sides(left, right)
     spark = left.sparkSession

@@ -27,9 +27,11 @@ SUITABLE = {
 def session(
     name: str = "panjoin", *, master: str | None = None, settings: Mapping[str, str] | None = None
 ) -> SparkSession:
-    """The session that there is, or a new one, with `settings`, and SUITABLE ones where nothing is set.
+    """The Spark session that there is, or a new one, with what the join needs where nothing else is set.
 
-    `master` is for a new one; without it spark-submit, spark-defaults.conf or SPARK_REMOTE say where it runs.
+    That is RocksDB as the state store, with changelog checkpoints. `settings` are added by name; one that only a new
+    session can have is refused when another value runs. `master` is for a new one; without it spark-submit,
+    spark-defaults.conf or SPARK_REMOTE say where it runs. A Java is looked for: JAVA_HOME, PATH, then the extra `java`.
     """
     chosen = dict(settings or {})
     spark = SparkSession.getActiveSession()
