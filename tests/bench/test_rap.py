@@ -47,7 +47,7 @@ def test_who_has_the_file_of_video_views_names_it(tmp_path: Path, monkeypatch: p
     monkeypatch.setenv(rap.VIEWS, str(path))
     *_, cell = rap_adjust_cells("toy")
     points = list(cell.measure())
-    assert [point.parameters["generation"] for point in points] == [0, 1, 2, 3]
+    assert [point.parameters["generation"] for point in points] == [0, 1, 2, 3, 4]
     assert points[3].values[0] < 0.7 * points[0].values[0]
 
 

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from fnmatch import fnmatchcase
 
-from panjoin.bench import engine, index_figures, ratios, start, system_figures, systems
+from panjoin.bench import engine, index_figures, ratios, scaling, start, system_figures, systems
 from panjoin.bench.experiment import Experiment
+from panjoin.bench.peers import experiments as peers
 from panjoin.errors import ParameterError
 from panjoin.suggest import choices
 
 EXPERIMENTS: tuple[Experiment, ...] = (
     *engine.EXPERIMENTS,
     *system_figures.EXPERIMENTS,
+    *scaling.EXPERIMENTS,
     *systems.EXPERIMENTS,
     *index_figures.EXPERIMENTS,
     *ratios.EXPERIMENTS,
+    *peers.EXPERIMENTS,
     *start.EXPERIMENTS,
 )
 

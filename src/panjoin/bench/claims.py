@@ -160,6 +160,26 @@ def _small(sizes: list[int]) -> int:
 
 _STRUCTURES = ("rap-table", "wib-tree")
 
+
+def _predicted(found: Found, structure: str, matches: int, workers: int) -> float | None:
+    where = {"placement": "arrival", "kind": "predicted", "structure": structure, "S": matches}
+    return found.value("systems.sys_per_4", "throughput", **where, workers=workers)
+
+
+def _predicted_ratios(found: Found, matches: int) -> list[float | None]:
+    return [
+        ratio(_predicted(found, "bi-sort", matches, workers), _predicted(found, name, matches, workers))
+        for name in _STRUCTURES
+        for workers in (16, 32, 64)
+    ]
+
+
+def _most_workers_over_best(found: Found) -> float | None:
+    where = {"placement": "arrival", "kind": "predicted", "structure": "bi-sort", "S": 1}
+    seen = found.values("systems.sys_per_4", "throughput", **where)
+    return ratio(found.at("systems.sys_per_4", "throughput", **where, workers=max), max(seen, default=None))
+
+
 CLAIMS = (
     # ---- RaP-Table ----
     Claim(
@@ -587,6 +607,46 @@ CLAIMS = (
         ("systems.sys_com_2",),
         lambda found: [_over_splitjoin(found, 2, name, min) for name in _STRUCTURES],
         100,
+    ),
+    # ---- many nodes, by the model of scaling.py ----
+    Claim(
+        "sys_per_4",
+        "predicted: more worker nodes are not always faster, for communication dominates (throughput of BI-Sort at 256 "
+        "workers over the best number of them, S = 1)",
+        "not always",
+        "ratio",
+        ("systems.sys_per_4",),
+        lambda found: [_most_workers_over_best(found)],
+        None,
+        0.95,
+    ),
+    Claim(
+        "sys_per_4",
+        "predicted: W = 1G, 64 and 128 workers, S = 1: BI-Sort still does about 10M tuples per second",
+        "about 10M tuples/s",
+        "tuples/s",
+        ("systems.sys_per_4",),
+        lambda found: [_predicted(found, "bi-sort", 1, workers) for workers in (64, 128)],
+        8e6,
+    ),
+    Claim(
+        "sys_per_4",
+        "predicted: the others are slower than BI-Sort where S = 1 (16 to 64 workers)",
+        "1 to 10 times",
+        "ratio",
+        ("systems.sys_per_4",),
+        lambda found: _predicted_ratios(found, 1),
+        1,
+        10,
+    ),
+    Claim(
+        "sys_per_4",
+        "predicted: the same where S = 64",
+        "10 to 100 times",
+        "ratio",
+        ("systems.sys_per_4",),
+        lambda found: _predicted_ratios(found, 64),
+        10,
     ),
 )
 

@@ -28,6 +28,8 @@ UNITS: dict[str, Better] = {
     "share": "",
     "imbalance": "lower",
     "rounds": "lower",
+    "cores": "lower",
+    "MB": "lower",
 }
 
 

@@ -55,25 +55,29 @@ class Size:
     probes: int
     repeats: int
     seconds: float
-    adjust: tuple[int, Sequence[int]]
+    adjust: tuple[int, Sequence[int], int]  #: of rap_adjust: N_sub, partitions, generations
     buffers: tuple[int, Sequence[int], Sequence[int]]  #: of bis_buffer: N_sub, sizes of the buffer, batches
     threads: int = 1  #: that probe, and that merge into a BI-Sort (the paper has 8)
+    most_probed: int = 1 << 30  #: batches of the probe_1 figures
+    far_selectivities: Sequence[int] = ()  #: of com_probe, beyond the others
 
 
 SIZES = {
-    "toy": Size(K, 16, (8, 32), (512, K), (1, 64, K), (1, 16), 128, 2, 0.01, (K, (16,)), (256, (2, 64), (1, 16))),
+    "toy": Size(K, 16, (8, 32), (512, K), (1, 64, K), (1, 16), 128, 2, 0.01, (K, (16,), 4), (256, (2, 64), (1, 16))),
     "small": Size(
         8 * M,
         64 * K,
         (K, 64 * K),
         (M, 8 * M),
-        (K, 32 * K, M, 8 * M),
+        (32, K, 32 * K, M, 8 * M),
         (1, 64, 4 * K),
         32 * K,
         3,
         0.3,
-        (M, (256, 4 * K, 64 * K)),
+        (M, (256, 4 * K, 64 * K), 5),
         (64 * K, (16, 256, K, 4 * K), (1, 16, 256)),
+        most_probed=M,
+        far_selectivities=(64 * K,),
     ),
     "paper": Size(
         8 * M,
@@ -85,7 +89,7 @@ SIZES = {
         32 * K,
         5,
         2.0,
-        (8 * M, (256, 4 * K, 64 * K)),
+        (8 * M, (256, 4 * K, 64 * K), 5),
         (64 * K, (16, 64, 256, K, 4 * K, 16 * K), (1, 4, 16, 64, 256, K, 4 * K)),
         min(8, cores()),
     ),
@@ -208,7 +212,9 @@ def comparison_probe_cells(scale: str) -> list[Cell]:
 def _comparison_probing(size: Size) -> Iterator[Point]:
     keys = structure.uniform(size.capacity, 1)
     comparison.warm_up(STRUCTURES, keys, size.partitions)
-    records = comparison.probing(keys, size.partitions, STRUCTURES, size.selectivities, size.probes, size.repeats, 1)
+    records = comparison.probing(
+        keys, size.partitions, STRUCTURES, (*size.selectivities, *size.far_selectivities), size.probes, size.repeats, 1
+    )
     return points(records, batch=size.probes)
 
 
@@ -250,7 +256,7 @@ def paper_probe_cells(scale: str, name: str, figure: int) -> list[Cell]:
             _cell(
                 structure.probe_1,
                 {"structure": name, "capacity": each, "partitions": count},
-                *(name, each, count, [batch for batch in size.batches if batch <= each]),
+                *(name, each, count, [batch for batch in size.batches if batch <= min(each, size.most_probed)]),
                 **how,
             )
             for each, count in dict.fromkeys(shapes)
@@ -269,7 +275,7 @@ def paper_probe_cells(scale: str, name: str, figure: int) -> list[Cell]:
 
 def rap_adjust_cells(scale: str) -> list[Cell]:
     """rap_adjust: imbalance over the generations."""
-    capacity, partitions = SIZES[scale].adjust
+    capacity, partitions, generations = SIZES[scale].adjust
     cells = [
         _cell(
             rap.adjust,
@@ -277,12 +283,12 @@ def rap_adjust_cells(scale: str) -> list[Cell]:
             capacity,
             partitions,
             ((shape, spread, modes),),
-            generations=3,
+            generations=generations,
         )
         for shape, spread, modes in (*rap.DISTRIBUTIONS, rap.RANK_SIZE)
     ]
     if rap.views_file() is not None:
-        cells.append(_cell(rap.adjust_to_views, {"distribution": "video views"}, partitions, generations=3))
+        cells.append(_cell(rap.adjust_to_views, {"distribution": "video views"}, partitions, generations=generations))
     return cells
 
 

@@ -280,12 +280,12 @@ class Size:
     batch: int
     nested_batches: tuple[int, int]  #: of the nested loops, in each figure
     seconds: float
-    fill_seconds: float
+    fill_seconds: tuple[float, float]  #: in each figure
 
 
 SIZES = {
     "toy": Size(
-        ((2 * K, "equi", 1), (2 * K, "band", 1), (2 * K, "band", 64)), ((4 * K, "band", 1),), 64, (64, 16), 0.01, 9
+        ((2 * K, "equi", 1), (2 * K, "band", 1), (2 * K, "band", 64)), ((4 * K, "band", 1),), 64, (64, 16), 0.01, (9, 9)
     ),
     "small": Size(
         ((M, "equi", 1), (8 * M, "band", 1), (8 * M, "band", 64), (8 * M, "band", 4 * K)),
@@ -293,7 +293,7 @@ SIZES = {
         32 * K,
         (4 * K, 512),
         1,
-        60,
+        (15, 60),
     ),
     "paper": Size(
         (*((8 * M, "band", 4**power) for power in range(9)), (8 * M, "equi", 1)),
@@ -301,7 +301,7 @@ SIZES = {
         32 * K,
         (32 * K, 32 * K),
         20,
-        3600,
+        (3600, 3600),
     ),
 }
 
@@ -319,7 +319,7 @@ def _cell(scale: str, figure: int, window: int, kind: str, matches: int) -> Iter
     size = SIZES[scale]
     together = figure == 1
     nested = size.nested_batches[figure - 1]
-    setting = Setting(window, kind, matches, size.batch, nested, together, size.fill_seconds)
+    setting = Setting(window, kind, matches, size.batch, nested, together, size.fill_seconds[figure - 1])
     able = [name for name in CONTESTANTS if name != "symmetric-hash" or kind == "equi"]
     if setting.refusal(REFERENCE, memory()):
         raise CannotMeasure(setting.refusal(REFERENCE, memory()))
