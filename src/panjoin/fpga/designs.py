@@ -1,7 +1,8 @@
 """All designs by name, for those who simulate, place or report them.
 
     merger-N, prober-N      N units alone, each between queues as in the worker: what a unit costs
-    worker                  the whole node
+    worker                  the whole node; what it wants from memory is its ports
+    board                   the node with the memory's model: for simulation only
 
 Ports of a design are those of the component that `design` returns; `params` may be a preset's name.
 """
@@ -16,13 +17,15 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from panjoin.errors import ParameterError
+from panjoin.fpga.board import Board
 from panjoin.fpga.fifo import Fifo
 from panjoin.fpga.merger import Merger
 from panjoin.fpga.params import Params, preset
 from panjoin.fpga.prober import Prober
+from panjoin.fpga.worker import Worker
 
 #: Those that reports show.
-NAMES = ("merger-1", "merger-8", "prober-1", "prober-8")
+NAMES = ("merger-1", "merger-8", "prober-1", "prober-8", "worker")
 
 
 def design(name: str, params: Params | str = "ecp5-85") -> wiring.Component:
@@ -31,6 +34,10 @@ def design(name: str, params: Params | str = "ecp5-85") -> wiring.Component:
     units = re.fullmatch(r"(merger|prober)-([1-9]\d?)", name)
     if units:
         return Bank({"merger": Merger, "prober": Prober}[units[1]], int(units[2]), chosen)
+    if name == "worker":
+        return Worker(chosen)
+    if name == "board":
+        return Board(chosen)
     raise ParameterError(f"no design is called {name!r}; there are {', '.join(map(repr, NAMES))}")
 
 

@@ -41,8 +41,8 @@ class Params:
     key_bits: int = 32
     payload_bits: int = 32
     fifo_depth: int = 512  #: of each input stream of a merger or prober, in block RAM
-    out_depth: int = 32  #: of each output stream, in distributed RAM
-    burst: int = 16  #: tuples that one memory command moves at most
+    out_depth: int = 64  #: of each output stream
+    burst: int = 32  #: tuples that one memory command moves at most
     partitions: int = 1 << 15  #: entries of the index array (the paper's P)
     address_bits: int = 27  #: of a tuple's address in memory
     clock_hz: int = 200_000_000  #: of the design, for the memory model's share per cycle
@@ -53,7 +53,7 @@ class Params:
             _power_of_two(name, getattr(self, name))
         _between("key_bits", self.key_bits, 2, 64)
         _between("payload_bits", self.payload_bits, 2, 64)
-        _between("address_bits", self.address_bits, 4, self.payload_bits)
+        _between("address_bits", self.address_bits, 6, min(self.payload_bits, self.key_bits, 31))
         _between("fifo_depth", self.fifo_depth, 2 * self.burst, 1 << 14)
         _between("out_depth", self.out_depth, 2 * self.burst, 1 << 14)
         _between("burst", self.burst, 2, 256)
@@ -104,7 +104,7 @@ PRESETS: dict[str, Params] = {
     "ecp5-85": Params(),
     "paper": Params(partitions=1 << 16),  # the index alone takes 128 of the 208 block RAMs of an ECP5-85
     "single": Params(mergers=1, probers=1),
-    "small": Params(mergers=2, probers=2, fifo_depth=16, out_depth=8, burst=4, partitions=64, address_bits=16),
+    "small": Params(mergers=2, probers=2, fifo_depth=16, out_depth=8, burst=4, partitions=64, address_bits=13),
 }
 
 

@@ -9,8 +9,10 @@ that all tuples are smaller than is answered, too: the end word, +infinity, exce
 out).
 
 The tuples' payload is their position, so that only the partitions that a bound lies in need to be sent: before a bound
-comes the partition that it lies in, and nothing is sent of those between. Bounds have one bit more than keys: the
-bound behind the largest key is 2^key_bits, and "key <= v" is "key < v + 1" for every v.
+comes the partition that it lies in, and nothing is sent of those between. Behind each partition comes a mark with the
+limit up to which bounds lie in it, so that all of them are answered before anything is known about the next. Bounds
+have one bit more than keys: the bound behind the largest key is 2^key_bits, and "key <= v" is "key < v + 1" for every
+v.
 
 The answer keeps the bound's payload, its number in the batch: key = position, payload = number.
 """
@@ -31,7 +33,7 @@ class Prober(wiring.Component):
 
     def __init__(self, params: Params) -> None:
         self._params = params
-        self._tuple = word_layout(params.key_bits, params.payload_bits)
+        self._tuple = word_layout(params.key_bits + 1, params.payload_bits)
         self._bound = word_layout(params.key_bits + 1, params.payload_bits)
         self._answer = word_layout(params.payload_bits, params.payload_bits)
         super().__init__(

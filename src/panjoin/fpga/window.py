@@ -16,12 +16,13 @@ can meet by then, and rests in a register before anybody chooses:
 
 A comparison is the borrow of a subtraction: x <= y when y - x does not borrow.
 
-Life of a slice: the windows start with blank words, which are smaller than all others; they leave first (6 steps) and
-are not words of the answer. End words stay at the inputs until both slices have ended; then both leave together
-(`clear`).
+Nobody waits for an input: when a side was chosen and has no word yet, its newest word is doubled as a blank, which
+leaves in its turn and is no word of the answer. Its key is that of the word before it, so it is in its place whatever
+comes. A slice starts with blanks of the smallest key (6 steps). End words stay at the inputs until both slices have
+ended; then both leave together (`clear`).
 
-Invariants: `choice` is 1 exactly when {end, key} of a0 <= {end, key} of b0; blank words come before all others; behind
-an end word there are only end words.
+Invariants: `choice` is 1 exactly when {end, key} of a0 <= {end, key} of b0; each window ascends when its slice does;
+behind an end word there are only end words.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ class Window(wiring.Component):
         choice = Signal(init=1)
         clear, step = Signal(), Signal()
         m.d.comb += [
-            step.eq(self.a.valid & self.b.valid & ~self.stall & ~clear),
+            step.eq(~self.stall & ~clear),
             self.step.eq(step),
             self.choice.eq(choice),
             self.from_a.eq(a[0]),
@@ -91,13 +92,15 @@ class Window(wiring.Component):
                 ),
             ]
         for name, source, chosen in (("a", self.a, choice), ("b", self.b, ~choice)):
+            first, second, third = (Value.cast(word) for word in windows[name])
             with m.If(step & chosen):
                 m.d.sync += [
-                    Cat(*(Value.cast(word) for word in windows[name])).eq(
-                        Cat(*(Value.cast(word) for word in (*windows[name][1:], source.payload)))
-                    ),
-                    Cat(*reals[name]).eq(Cat(*reals[name][1:], 1)),
+                    first.eq(second),
+                    second.eq(third),
+                    Cat(*reals[name]).eq(Cat(*reals[name][1:], source.valid)),
                 ]
+                with m.If(source.valid):
+                    m.d.sync += third.eq(source.payload)
         # Both heads are end words: the slice is over. All six words are end words with key 0, so taking the end bits
         # away makes them blank.
         m.d.sync += clear.eq(step & choice & a[0].end)
