@@ -1,0 +1,81 @@
+"""How many clocks units need per tuple when nothing outside holds them up: counted in a simulation, clock by clock.
+
+merger   two sorted slices of equal size go in; clocks per word that comes out
+prober   a sorted slice of tuples and a sorted slice of bounds go in; clocks per word that goes in, because a prober
+         takes either a tuple or a bound per clock
+
+The clocks are those of the slowest of the units, from the first word offered to the last one taken: what a slice costs
+at its begin and its end is in them.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from panjoin.errors import ParameterError
+from panjoin.fpga import designs
+from panjoin.fpga.flow.netlist import netlist
+from panjoin.fpga.flow.play import Words, play
+from panjoin.fpga.params import Params, preset
+
+
+@dataclass(frozen=True)
+class Steady:
+    """One run."""
+
+    name: str
+    tuples: int  #: per unit
+    clocks: int
+
+    @property
+    def clocks_per_tuple(self) -> float:
+        """Of one unit."""
+        return self.clocks / self.tuples
+
+
+def steady(name: str, params: Params | str, tuples: int, seed: int = 1) -> Steady:
+    """Let a bank of units work through `tuples` words each, and check what comes out."""
+    units = re.fullmatch(r"(merger|prober)-(\d+)", name)
+    if units is None:
+        raise ParameterError(f"steady state is measured of merger-N and prober-N, not of {name!r}")
+    if tuples < 2 or tuples % 2:
+        raise ParameterError(f"tuples must be an even number of at least 2, not {tuples}")
+    chosen = preset(params) if isinstance(params, str) else params
+    if chosen.key_bits != 32 or chosen.payload_bits != 32:
+        raise ParameterError(
+            f"words are packed for 32-bit keys and payloads, not {chosen.key_bits} and {chosen.payload_bits}"
+        )
+    design = netlist(designs.design(name, chosen))
+    rng = np.random.default_rng(seed)
+    half = tuples // 2
+    keys = [np.sort(rng.integers(0, 1 << 32, (2, half), dtype=np.uint64), axis=1) for _ in range(int(units[2]))]
+    given, wanted = {}, {}
+    for at, (one, other) in enumerate(keys):
+        inputs = ("a", "b") if units[1] == "merger" else ("tuples", "bounds")
+        given[f"u{at}_{inputs[0]}"] = _slice(one)
+        given[f"u{at}_{inputs[1]}"] = _slice(other, wide=units[1] == "prober")
+        wanted[f"u{at}_o"] = 1 + (tuples if units[1] == "merger" else half)
+    played = play(design, given, wanted)
+    for at, (one, other) in enumerate(keys):
+        came = played.words[f"u{at}_o"][:-1, 0]
+        right = np.sort(np.concatenate((one, other))) if units[1] == "merger" else np.searchsorted(one, other)
+        assert np.array_equal(came, right.astype(np.uint32)), f"unit {at} of {name} is wrong (seed {seed})"
+    return Steady(name, tuples, played.clocks)
+
+
+def _slice(keys: np.ndarray, *, wide: bool = False) -> Words:  # type: ignore[type-arg]
+    """Words of {key, number, end}; with `wide` the key has 33 bits, so the number starts one bit later."""
+    words = np.zeros((len(keys) + 1, 3), dtype=np.uint32)
+    numbers = np.arange(len(keys), dtype=np.uint64)
+    words[:-1, 0] = keys
+    if wide:
+        words[:-1, 1] = (numbers << np.uint64(1)) & np.uint64(0xFFFFFFFF)
+        words[:-1, 2] = numbers >> np.uint64(31)
+        words[-1] = (0, 0, 2)
+    else:
+        words[:-1, 1] = numbers
+        words[-1] = (0, 0, 1)
+    return words
