@@ -1,4 +1,4 @@
-"""Plays words into the input streams of a design and gathers what its output streams give, millions of clocks at a time.
+"""Plays words into the input streams of a design and gathers what its output streams give, for millions of clocks.
 
     u0_a: 3 5 5 9 end ──> ┌────────┐
                           │ design │ ──> u0_o: 1 3 4 5 5 8 9 end, after 14 clocks
@@ -30,7 +30,7 @@ Words = np.ndarray[Any, np.dtype[np.uint32]]  #: a row per word, 32 bits per col
 _DRIVER = """
 #include <cstring>
 struct Stream { uint32_t *payload, *valid, *ready; unsigned wide; };
-static uint64_t drawn(uint64_t &state) { state ^= state << 13; state ^= state >> 7; state ^= state << 17; return state; }
+static uint64_t drawn(uint64_t &s) { s ^= s << 13; s ^= s >> 7; s ^= s << 17; return s; }
 extern "C" unsigned long long play(Bench *bench, const uint32_t *const *given, const uint64_t *givens,
                                    uint32_t *const *taken, const uint64_t *wanted, uint64_t seed, uint32_t pause,
                                    unsigned long long limit, uint64_t *got) {

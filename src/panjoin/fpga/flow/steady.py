@@ -66,7 +66,7 @@ def steady(name: str, params: Params | str, tuples: int, seed: int = 1) -> Stead
     return Steady(name, tuples, played.clocks)
 
 
-def _slice(keys: np.ndarray, *, wide: bool = False) -> Words:  # type: ignore[type-arg]
+def _slice(keys: np.ndarray, *, wide: bool = False) -> Words:
     """Words of {key, number, end}; with `wide` the key has 33 bits, so the number starts one bit later."""
     words = np.zeros((len(keys) + 1, 3), dtype=np.uint32)
     numbers = np.arange(len(keys), dtype=np.uint64)
