@@ -19,7 +19,7 @@ README = ROOT / "README.md"
 DOCUMENTS = sorted((ROOT / "docs").glob("*.md"))
 NEED_SPARK = [document for document in DOCUMENTS if "panjoin.spark import" in document.read_text()]
 #: Of these, those whose queries take longer than the quick tests can wait.
-SLOW = ("cookbook.md",)
+SLOW = ("cookbook.md", "spark.md")
 
 
 def test_the_code_at_the_head_of_the_readme_runs_and_joins() -> None:
