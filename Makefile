@@ -19,8 +19,8 @@ unexport PYTHONPATH PYTHONHOME
 help: ## this list (the default)
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
 
-demo: java ## the main job on data made up on the spot, its answer checked
-	@$(RUN) -m panjoin demo
+demo: java ## the main job on Spark, its answer checked; goes on where it was stopped (ARGS=--fresh: starts over)
+	@$(RUN) -m panjoin demo $(ARGS)
 
 test: java ## the tests, in under ten minutes on two cores
 	@$(TESTS)
@@ -46,7 +46,7 @@ doctor: java ## what this machine has, and how to mend what it lacks
 	@$(RUN) -m panjoin doctor
 
 clean: ## remove what the other commands made
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist site
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist site panjoin-demo
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 java: $(VENV)/ready

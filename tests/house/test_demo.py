@@ -1,109 +1,231 @@
-"""The demo does the work that it says it does."""
+"""The demo does the work that it says it does, and notices when its answer is wrong."""
 
 import dataclasses
+import io
+import json
+import os
 import re
-from collections.abc import Iterable
+import signal
+from pathlib import Path
 
 import numpy as np
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from panjoin.cli import demo
 from panjoin.cli.app import app, main
-from panjoin.cli.demo import MINUTE, Answer, Ticks
+from panjoin.cli.demo_check import Verdict, verdict, watermarks
+from panjoin.cli.demo_place import Place, Settings, taken
+from panjoin.cli.market import MINUTE, Ticks, listed_prices, make, trade
+from panjoin.cli.views import Lines
+from panjoin.errors import ParameterError
+from panjoin.job.history import History
+from panjoin.job.moments import Moment
 
-SMALL = ["demo", "--tuples", "3000", "--batch", "700"]
+SETTINGS = Settings(tuples=300, batches=3, seed=1, index="auto")
 
 
-def ticks(*rows: tuple[str, int, int]) -> Ticks:
-    """(symbol, price, microseconds)."""
-    symbol, price, ts = zip(*rows, strict=True)
-    return Ticks(np.array(symbol), np.array(price), np.array(ts))
-
-
-def run(*arguments: str) -> str:
-    result = CliRunner().invoke(app, list(arguments))
-    assert result.exit_code == 0, result.output
+def run(directory: Path, *arguments: str, code: int = 0) -> str:
+    """Small, and long enough in event time for some tuples to be late."""
+    small = ["demo", "--directory", str(directory), "--tuples", "16000", "--batches", "4", *arguments]
+    result = CliRunner().invoke(app, small)
+    assert result.exit_code == code, (result.output, result.exception)
     return result.output
 
 
-def test_the_demo_joins_and_finds_its_answer_equal_to_the_nested_loop_s() -> None:
-    output = run(*SMALL)
-    assert "the two answers are equal, pair by pair" in output
-    (pairs,) = set(re.findall(r"([\d,]+) pairs", output))
-    assert int(pairs.replace(",", "")) > 1000
-    assert re.search(r"panjoin .* [\d,]+ tuples/s", output)
+def number(pattern: str, text: str) -> int:
+    (found,) = re.findall(pattern, text)
+    return int(found.replace(",", ""))
 
 
-def test_some_tuples_come_too_late_and_both_answers_count_them() -> None:
-    (late,) = set(re.findall(r"([\d,]+) tuples came too late", run("demo", "--tuples", "20000")))
-    assert int(late) > 0
+@pytest.fixture(scope="module")
+def done(spark, tmp_path_factory) -> tuple[Path, list[str]]:
+    """A demo that was interrupted after two micro-batches and then run again; its directory, and what both runs said."""
+    place = tmp_path_factory.mktemp("demo") / "a place"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Lines, "moment", lambda self, moment: moment.batch == 1 and signal.raise_signal(signal.SIGINT))
+        first = run(place, code=130)
+    return place, [first, run(place)]
 
 
-def test_the_same_seed_gives_the_same_streams_and_another_one_others() -> None:
-    pairs = [re.findall(r"([\d,]+) pairs", run(*SMALL, "--seed", seed)) for seed in ("1", "1", "2")]
-    assert pairs[0] == pairs[1] != pairs[2]
+def test_the_demo_stops_when_it_is_interrupted_and_goes_on_from_there_to_an_answer_equal_to_spark_s(done):
+    place, (first, second) = done
+    assert "made up now" in first
+    assert "stopped; the same command goes on from there" in first
+    assert "made up by an earlier run" in second
+    heard = [json.loads(line) for line in (place / "history.jsonl").read_text().splitlines()]
+    assert [each["batch"] for each in heard][:4] == [0, 1, 2, 3]
+    assert "the two answers are equal, row by row, and every late tuple is accounted for" in second
+    pairs = number(r"pairs +([\d,]+);", second)
+    assert pairs == number(r"of the same rows has ([\d,]+)", second) == sum(each["pairs"] for each in heard)
+    assert pairs > 1000
+    assert number(r"late +([\d,]+) orders", second) + number(r"([\d,]+) quotes came", second) == sum(
+        each["late"] for each in heard
+    )
+    assert sum(each["late"] for each in heard) > 0
+    for name in ("matches", "checkpoint", "job.toml"):
+        assert f"{place / name}" in second
+        assert (place / name).exists()
 
 
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        lambda answer: dataclasses.replace(answer, pairs=answer.pairs[1:]),
-        lambda answer: dataclasses.replace(answer, late=answer.late + 1),
-    ],
-    ids=["a pair", "a late tuple"],
-)
-def test_the_demo_fails_when_the_join_s_answer_differs_in(monkeypatch: pytest.MonkeyPatch, spoil) -> None:
-    join = demo.join
-    monkeypatch.setattr(demo, "join", lambda *arguments: spoil(join(*arguments)))
-    result = CliRunner().invoke(app, SMALL)
-    assert result.exit_code == 1
-    assert "the two answers differ" in result.output
+def test_a_demo_that_is_complete_says_so_and_checks_its_answer_again(done):
+    place, _ = done
+    said = run(place)
+    assert "an earlier run has joined all of it; --fresh starts over" in said
+    assert "the two answers are equal" in said
 
 
-# ---- its nested loop ----
+def test_the_demo_fails_when_its_rows_are_not_those_of_the_batch_join(done):
+    place, _ = done
+    file = place / "orders" / "001.parquet"
+    kept, status = file.read_bytes(), file.stat()
+    rows = pq.read_table(file)
+    matched = set(pq.read_table(place / "matches")["order_id"].to_pylist())
+    one = next(at for at, order in enumerate(rows["order_id"].to_pylist()) if order in matched)
+    prices = pc.if_else(np.arange(len(rows)) == one, 1, rows["price"]).cast("int32")
+    pq.write_table(rows.set_column(rows.schema.get_field_index("price"), "price", prices), file)
+    said = run(place, code=1)
+    file.write_bytes(kept)
+    os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert re.search(r"wrong +\d+ rows are in one of the two answers only", said)
+    assert "this is a bug in panjoin" in said
 
 
-def pairs_of(answer: Answer) -> list[list[int]]:
-    return answer.pairs.tolist()
+@pytest.fixture(scope="module")
+def judged(spark, done) -> Verdict:
+    """What Spark's batch join says of it."""
+    place, _ = done
+    return verdict(spark, Place(place, SETTINGS))
 
 
-def test_its_nested_loop_wants_equal_symbols_near_prices_and_near_times() -> None:
-    orders = ticks(("A", 100, 60 * MINUTE), ("B", 100, 60 * MINUTE))
-    ten = demo.WINDOW * MINUTE
-    quotes = ticks(
-        ("A", 105, 60 * MINUTE + ten), ("A", 106, 60 * MINUTE), ("A", 95, 60 * MINUTE - ten), ("A", 94, 60 * MINUTE),
-        ("A", 100, 60 * MINUTE + ten + 1), ("A", 100, 60 * MINUTE - ten - 1), ("B", 100, 60 * MINUTE), ("C", 100, 0),
-    )  # fmt: skip
-    assert pairs_of(demo.nested_loop(orders, quotes, batch=8)) == [[0, 0], [0, 2], [1, 6]]
+def told(place: Path, judged: Verdict, *moments: Moment) -> tuple[int, str]:
+    """Exit code and summary, had the micro-batches told this."""
+    history = History()
+    for moment in moments:
+        history.add(moment)
+    console = Console(file=io.StringIO(), soft_wrap=True, highlight=False)
+    code = demo._told(console, Place(place, SETTINGS), history, judged)
+    return code, console.file.getvalue()
 
 
-def test_its_nested_loop_leaves_out_what_is_older_than_the_watermark_when_it_comes() -> None:
-    def stream(minutes: Iterable[float]) -> Ticks:
-        return ticks(*(("A", 100, int(minute * MINUTE)) for minute in minutes))
+def test_the_demo_fails_when_a_micro_batch_has_not_told_all_of_its_late_tuples(done, judged):
+    place, _ = done
+    moments = History(place / "history.jsonl").since()
+    assert told(place, judged, *moments)[0] == 0
+    code, said = told(place, judged, *moments[:3], dataclasses.replace(moments[3], late=1), *moments[4:])
+    assert code == 1
+    assert f"wrong      micro-batch 3 dropped 1 late tuples, but {moments[3].late} came late" in said
+    assert "this is a bug in panjoin" in said
 
-    orders = stream([20, 22, 19, 19])  # after the second batches the watermark is 21 - 1
-    quotes = stream([20, 21, 20, 19.99])
-    answer = demo.nested_loop(orders, quotes, batch=1)
-    assert answer.late == 3
-    assert pairs_of(answer) == [[order, quote] for order in (0, 1) for quote in (0, 1, 2)]
+
+def test_the_demo_says_which_micro_batches_nobody_heard(done, judged):
+    place, _ = done
+    moments = [moment for moment in History(place / "history.jsonl").since() if moment.batch != 2]
+    code, said = told(place, judged, *moments)
+    assert code == 0
+    assert "unheard    micro-batches [2]: committed while an earlier run was stopped" in said
 
 
-def test_the_streams_are_skewed_and_out_of_order_and_some_tuples_are_very_late() -> None:
-    random = np.random.default_rng(5)
-    stream = demo.trade(random, demo.listed_prices(random), 20_000)
-    counts = np.sort(np.unique(stream.symbol, return_counts=True)[1])[::-1]
+# ---- the check's own parts ----
+
+
+def test_the_watermark_is_the_smaller_of_both_sides_newest_less_the_delay_and_never_goes_back():
+    orders = [10 * MINUTE, 12 * MINUTE, 11 * MINUTE, 20 * MINUTE]
+    quotes = [11 * MINUTE, 11 * MINUTE + 1_999, 15 * MINUTE, 0]
+    assert watermarks(orders, quotes) == [0, 9 * MINUTE, 10 * MINUTE + 1_000, 11 * MINUTE]
+
+
+def stream(tuples: int = 20_000, seed: int = 5) -> Ticks:
+    random = np.random.default_rng(seed)
+    return trade(random, listed_prices(random), tuples)
+
+
+def test_the_streams_are_skewed_and_out_of_order_and_some_tuples_are_very_late():
+    ticks = stream()
+    counts = np.sort(np.unique(ticks.symbol, return_counts=True)[1])[::-1]
     assert counts[0] > 20 * counts[len(counts) // 2]
-    behind = np.maximum.accumulate(stream.ts) - stream.ts
+    behind = np.maximum.accumulate(ticks.ts) - ticks.ts
     assert 0.5 < np.mean(behind > 0) < 1
     assert behind.max() > 5 * MINUTE
 
 
-def test_an_unknown_structure_is_one_line_for_the_user(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("sys.argv", ["panjoin", "demo", "--index", "nothing"])
+def test_the_same_seed_makes_the_same_files_and_another_one_others(tmp_path):
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        (tmp_path / name).mkdir()
+        make(tmp_path / name, 500, 3, seed)
+    a, b, c = ([pq.read_table(file) for file in sorted((tmp_path / name / "quotes").iterdir())] for name in "abc")
+    assert len(a) == 3
+    assert a == b != c
+    assert np.concatenate([each["quote_id"] for each in a]).tolist() == list(range(500))
+
+
+# ---- its directory ----
+
+
+def test_a_directory_with_something_else_in_it_is_refused_and_left_alone(tmp_path):
+    (tmp_path / "thesis.txt").write_text("years of work")
+    with (
+        pytest.raises(ParameterError, match=r"holds 'thesis\.txt', which is not the demo's"),
+        taken(tmp_path, SETTINGS, fresh=True),
+    ):
+        pass
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+def test_starting_over_removes_what_the_demo_made_and_nothing_else(tmp_path):
+    with taken(tmp_path, SETTINGS) as place:
+        assert place.prepare()
+    (tmp_path / "notes.txt").write_text("mine")
+    (tmp_path / "checkpoint").mkdir()
+    with taken(tmp_path, SETTINGS) as place:
+        assert not place.prepare()
+    with taken(tmp_path, SETTINGS, fresh=True) as place:
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["lock", "notes.txt"]
+        assert place.prepare()
+
+
+def test_streams_that_were_not_finished_are_made_again(tmp_path):
+    with taken(tmp_path, SETTINGS) as place:
+        place.prepare()
+        (tmp_path / "settings.json").unlink()
+        (tmp_path / "quotes" / "002.parquet").unlink()
+        assert place.prepare()
+    assert (tmp_path / "quotes" / "002.parquet").exists()
+
+
+def test_two_demos_do_not_work_in_one_directory(tmp_path):
+    with (
+        taken(tmp_path, SETTINGS),
+        pytest.raises(ParameterError, match=r"another demo works in .*; wait for it, or name another place"),
+        taken(tmp_path, SETTINGS),
+    ):
+        pass
+
+
+def test_a_demo_does_not_go_on_with_other_streams(tmp_path):
+    with taken(tmp_path, SETTINGS) as place:
+        place.prepare()
+    other = Settings(tuples=400, batches=3, seed=1, index="auto")
+    with pytest.raises(ParameterError, match=r"begun with --tuples 300, not 400; .*--fresh"), taken(tmp_path, other):
+        pass
+
+
+def test_a_directory_that_cannot_be_made_is_one_line_for_the_user(tmp_path):
+    (tmp_path / "file").write_text("")
+    with (
+        pytest.raises(ParameterError, match=r"cannot write in .*/file/demo: Not a directory; name another place"),
+        taken(tmp_path / "file" / "demo", SETTINGS),
+    ):
+        pass
+
+
+def test_an_unknown_structure_is_one_line_for_the_user(monkeypatch, capsys, tmp_path):
+    arguments = ["--directory", str(tmp_path / "demo"), "--tuples", "100", "--batches", "2", "--index", "nothing"]
+    monkeypatch.setattr("sys.argv", ["panjoin", "demo", *arguments])
     with pytest.raises(SystemExit) as end:
         main()
     assert end.value.code == 2
-    assert capsys.readouterr().err.startswith("error: no index structure is called 'nothing'")
+    assert "no index structure is called 'nothing'" in capsys.readouterr().err

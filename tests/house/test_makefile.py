@@ -97,6 +97,7 @@ def test_java_is_installed_only_when_none_is_found(tree: Path) -> None:
     ("command", "asked"),
     [
         ("demo", ["-m panjoin.spark.java", "-m panjoin demo"]),
+        ("demo ARGS=--fresh", ["-m panjoin.spark.java", "-m panjoin demo --fresh"]),
         ("doctor", ["-m panjoin.spark.java", "-m panjoin doctor"]),
         ("docs", ["-m scripts.reference", "-m mkdocs --quiet build --strict --clean"]),
         ("test", ["-m panjoin.spark.java", PYTEST]),
@@ -114,7 +115,7 @@ def test_java_is_installed_only_when_none_is_found(tree: Path) -> None:
 )
 def test_each_command_asks_for_this(tree: Path, command: str, asked: list[str]) -> None:
     log = ready(tree)
-    assert make(tree, command).returncode == 0
+    assert make(tree, *command.split()).returncode == 0
     assert log.read_text().splitlines() == asked
 
 

@@ -346,3 +346,25 @@ def test_only_a_structure_that_keeps_order_gives_ranges(name: str) -> None:
             index.probe(keys(1), keys(1)).ranges()
     else:
         assert index.probe(keys(1), keys(1)).ranges() is not None
+
+
+def test_partition_sizes_are_told_in_key_order_also_when_it_is_opened_again(name: str) -> None:
+    index = make(name, capacity=64, partitions=8)
+    values = np.random.default_rng(3).normal(0, 1000, 40).astype(np.int32)
+    for part in np.array_split(values, 5):
+        index.insert(part, np.arange(len(part)))
+    index.seal()
+    for one in (index, type(index).open(index.arrays())):
+        if name in ("bi-sort", "scan"):
+            assert one.partition_sizes is None
+        else:
+            assert one.partition_sizes is not None
+            assert one.partition_sizes.tolist() == _sizes(one)
+            assert one.partition_sizes.sum() == 40
+
+
+def _sizes(index: Any) -> list[int]:
+    """By the structure's own books: what lies between two splitters, or in the leaves from left to right."""
+    if index.name == "wib-tree":
+        return [len(index._tree.llat.tuples_of(leaf)[0]) for leaf in index._leaves()]
+    return [len(index._llat.tuples_of(partition)[0]) for partition in range(index.partitions)]

@@ -63,7 +63,7 @@ def _settings(pairs: list[str]) -> dict[str, str]:
 
 
 @contextmanager
-def started(job: Job, **session: Any) -> Iterator[Any]:
+def started(job: Job, log: Path | None = None, **session: Any) -> Iterator[Any]:
     """A Spark session for the job, stopped at the end unless it was there before; failures are told in a line."""
     from pyspark.errors import PySparkException  # noqa: PLC0415
     from pyspark.sql import SparkSession  # noqa: PLC0415
@@ -73,14 +73,14 @@ def started(job: Job, **session: Any) -> Iterator[Any]:
 
     running = SparkSession.getActiveSession() is not None
     errors = Console(stderr=True, highlight=False, soft_wrap=True)
-    began, log = time.perf_counter(), None
+    began = time.perf_counter()
     try:
         if running:
             spark = open_session(job, **session)
         else:
-            with quiet_java() as log:
+            with quiet_java(log) as written:
                 spark = open_session(job, **session)
-            errors.print(f"Spark is up after {time.perf_counter() - began:.1f} s; its log is {log}", style="dim")
+            errors.print(f"Spark is up after {time.perf_counter() - began:.1f} s; its log is {written}", style="dim")
         yield spark
     except QueryFailedError as error:
         errors.print(f"error: {error}", markup=False)

@@ -10,14 +10,17 @@ from __future__ import annotations
 import json
 import time
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
+from functools import reduce
 from types import TracebackType
 from typing import Any, Protocol
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
@@ -65,6 +68,11 @@ class Total:
             f"{self.batches:,} micro-batches, {self.tuples:,} tuples{late}, {self.pairs:,} matches, "
             f"{self.rate:,.0f} tuples/s, state {size(self.state_bytes)}"
         )
+
+
+def total_of(moments: Iterable[Moment]) -> Total:
+    """Of all of them."""
+    return reduce(Total.plus, moments, Total())
 
 
 class View(Protocol):
@@ -155,10 +163,13 @@ class Bar:
 
 
 class Picture:
-    """For a terminal: rates, matches, windows and times of the micro-batches, as they come."""
+    """For a terminal: rates, matches, windows and times of the micro-batches, as they come.
 
-    def __init__(self, console: Console, title: str) -> None:
-        self._title, self._total = title, Total()
+    `rows` are those to come, where an end is in sight; `before` is what earlier runs have done of them.
+    """
+
+    def __init__(self, console: Console, title: str, rows: int | None = None, before: Total | None = None) -> None:
+        self._title, self._rows, self._total = title, rows, before or Total()
         self._recent: deque[Moment] = deque(maxlen=_WIDTH)
         self._live = Live(self._drawn(), console=console, refresh_per_second=4, transient=True)
 
@@ -191,6 +202,9 @@ class Picture:
             held = sum(each.size for each in chain)
             table.add_row(f"{side} window", f"{held:,}", _chain_line(now, side))
         table.add_row("memory", size(now.resident_bytes), f"in state {size(now.state_bytes)}")
+        if self._rows is not None:
+            done = min(1.0, self._total.tuples / self._rows)
+            table.add_row("done", f"{done:.0%}", ProgressBar(total=1.0, completed=done, width=_WIDTH))
         return Group(Text(f"{self._title}   micro-batch {now.batch}   Ctrl-C stops", style="bold"), table)
 
 

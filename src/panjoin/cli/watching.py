@@ -44,15 +44,15 @@ def watch(query: Any, view: View, heard: Callable[[Moment], object] = lambda mom
     moments, total = Moments(query), Total()
     with Signals() as signals, view:
         while True:
-            over = _over(query)
-            if signals.wanted is not None:
+            over, wanted = _over(query), signals.wanted
+            if wanted is not None:
                 query.stop()
             for moment in moments.new():
                 total = total.plus(moment)
                 view.moment(moment)
                 heard(moment)
-            if over or signals.wanted is not None:
-                return End(DONE if over else signals.wanted or DONE, total)
+            if over or wanted is not None:
+                return End(DONE if over or wanted is None else wanted, total)
 
 
 def _over(query: Any) -> bool:

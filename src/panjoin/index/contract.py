@@ -181,6 +181,11 @@ class Index(ABC):
         """Ids in ascending order of their keys, where the structure keeps that order; positions in `ranges` are its."""
         return None
 
+    @property
+    def partition_sizes(self) -> Array | None:
+        """Tuples per partition in key order, where values decide who goes where; for those who watch a query."""
+        return None
+
     @abstractmethod
     def check(self) -> None:
         """Assert every invariant of the structure, dumping its state when one fails. For tests; may be slow."""

@@ -136,6 +136,11 @@ class RapTable(Index):
         )
 
     @property
+    def partition_sizes(self) -> Array:
+        """The histogram's counts."""
+        return self.histogram.counts
+
+    @property
     def memory_bytes(self) -> int:
         """Bytes of all arrays, reserved entries included."""
         return self._llat.memory_bytes + sum(

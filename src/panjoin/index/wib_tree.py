@@ -114,6 +114,15 @@ class WibTree(Index):
         return WibProbe(self._sight, low, high, self.size, negate, self.threads)
 
     @property
+    def partition_sizes(self) -> Array:
+        """Tuples per leaf; of an empty tree none."""
+        tree = self._tree
+        leaves = np.flatnonzero(tree.size)
+        lows = np.where(leaves == tree.first[0], np.iinfo(self.dtype).min, tree.low[leaves])  # the first has no low
+        sizes: Array = tree.size[leaves[np.argsort(lows, kind="stable")]]
+        return sizes
+
+    @property
     def memory_bytes(self) -> int:
         """Bytes of all arrays: about 2.2 times the tuples, plus 4% for nodes and lists at 128 tuples per leaf."""
         return self._tree.memory_bytes

@@ -63,9 +63,7 @@ class Moment:
     def of(cls, plain: Mapping[str, Any]) -> Moment:
         """From what `as_json` gave."""
         held = {each.name: plain[each.name] for each in fields(cls)}
-        held["chains"] = {
-            side: tuple(SubwindowProgress(**each) for each in chain) for side, chain in plain["chains"].items()
-        }
+        held["chains"] = {side: tuple(map(SubwindowProgress.of, chain)) for side, chain in plain["chains"].items()}
         return cls(**held)
 
 

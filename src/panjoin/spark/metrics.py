@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Protocol
 
 from panjoin.expression import Side
@@ -41,6 +41,14 @@ class SubwindowProgress:
     newest: int | None
     balance: float | None  #: fullest partition over the mean one, 1 is perfect; None where nothing is partitioned
     bytes: int
+    partitions: tuple[int, ...] = ()  #: the fullest in each of a few stretches of them, in percent of the mean one
+    worker: int = 0
+
+    @classmethod
+    def of(cls, plain: Mapping[str, Any]) -> SubwindowProgress:
+        """From plain values; fields of a newer version are left out."""
+        held = _known(cls, plain)
+        return cls(**{**held, "partitions": tuple(held.get("partitions", ()))})
 
     @property
     def fill(self) -> float:
@@ -76,9 +84,7 @@ class WorkerProgress:
     def of(cls, line: str) -> WorkerProgress:
         """From what `to_json` gave; fields of a newer version are left out."""
         held = _known(cls, json.loads(line))
-        held["subwindows"] = tuple(
-            SubwindowProgress(**_known(SubwindowProgress, each)) for each in held.get("subwindows", ())
-        )
+        held["subwindows"] = tuple(map(SubwindowProgress.of, held.get("subwindows", ())))
         return cls(**held)
 
     def after(self, other: WorkerProgress) -> WorkerProgress:
@@ -149,8 +155,13 @@ class Progress:
 
     def chain(self, side: Side) -> tuple[SubwindowProgress, ...]:
         """The subwindows of a side, oldest first."""
-        found = [each for worker in self.workers for each in worker.subwindows if each.side == side]
-        return tuple(sorted(found, key=lambda each: each.number))
+        found = [
+            replace(each, worker=worker.worker)
+            for worker in self.workers
+            for each in worker.subwindows
+            if each.side == side
+        ]
+        return tuple(sorted(found, key=lambda each: (each.number, each.worker)))
 
     def structures(self, side: Side) -> dict[str, int]:
         """Subwindows by the structure of their index."""
