@@ -108,6 +108,14 @@ PRESETS: dict[str, Params] = {
 }
 
 
+# Small sizes, many commands: what the index contract is played on. The memory answers soon, so tiny batches are quick.
+_INDEX = Params(
+    mergers=2, probers=2, fifo_depth=32, out_depth=16, burst=8, partitions=1 << 13, address_bits=20,
+    memory=Memory(latency_cycles=4),
+)  # fmt: skip
+PRESETS |= {"index-int32": _INDEX, "index-int64": _INDEX.with_(key_bits=64)}
+
+
 def preset(name: str) -> Params:
     """The parameters called `name`."""
     if name not in PRESETS:

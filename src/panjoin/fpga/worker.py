@@ -3,6 +3,7 @@
     create  capacity, partition size, buffer B          sizes to 0
     insert  n tuples, sorted, at BATCH                  into the buffer, or with what waits there into the main array
     probe   n tuples at BATCH, two offsets              four lists of positions: main and buffer, low and high ends
+    seal                                                what waits in the buffer goes into the main array
     expire                                              sizes to 0, capacity to 0
 
 Memory is eight regions of equal size. Main array and buffer have two each and change sides with every merge: one is
@@ -42,6 +43,7 @@ class Op(IntEnum):
     INSERT = 1
     PROBE = 2
     EXPIRE = 3
+    SEAL = 4
 
 
 def command_layout(params: Params) -> data.StructLayout:
