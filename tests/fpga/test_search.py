@@ -114,6 +114,7 @@ def test_each_port_gets_each_partition_that_its_bounds_lie_in_once(seed: int) ->
         ctx.set(shared.size, size)
         ctx.set(shared.samples, len(samples))
         ctx.set(shared.partition_bits, bits)
+        ctx.set(shared.partition_size, 1 << bits)
         left = [list(reversed(closed([(bound, number) for number, bound in enumerate(each)]))) for each in bounds]
         for _ in range(20_000):
             for u in range(2):

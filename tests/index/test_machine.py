@@ -28,7 +28,7 @@ from panjoin.errors import DataError, StateError
 from panjoin.index import Index, create
 from panjoin.index.contract import structure_class
 from tests.index.model import KINDS, Model, ask, bounds, clip, keys_of
-from tests.index.structures import KNOBS, STRUCTURES
+from tests.index.structures import CONTRACTORS, KNOBS
 
 
 class Subwindows(RuleBasedStateMachine):
@@ -155,7 +155,7 @@ class Subwindows(RuleBasedStateMachine):
         assert self.index.memory_bytes >= self.index.size * (self.index.dtype.itemsize + 4)
 
 
-@pytest.mark.parametrize("name", STRUCTURES)
+@pytest.mark.parametrize("name", CONTRACTORS)
 def test_a_structure_agrees_with_the_model_whatever_is_done_to_it(name: str) -> None:
     machine = type(name, (Subwindows,), {"name": name})
     profile = settings.default  # a step costs a few milliseconds, so a quick run can afford more examples than others

@@ -1,8 +1,6 @@
 """A worker with its memory, for simulation: the model stands where the board's controller would be.
 
-    host ──> words of memory (one per clock), commands          worker <──> memory model
-
-The host's lines are what the network or the host computer does to the board's memory between commands.
+manager ──> commands ──> worker <──> memory model <──> storage (of whoever simulates)
 """
 
 from __future__ import annotations
@@ -11,55 +9,38 @@ from amaranth.hdl import Module
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from panjoin.fpga.memory import MemoryModel
+from panjoin.fpga.memory import MemoryModel, storage_signature
 from panjoin.fpga.params import Params
 from panjoin.fpga.worker import Worker, command_layout
 
+STATE = ("refused", "main_size", "buffer_size", "main_side", "buffer_side", "version")
+
 
 class Board(wiring.Component):
-    """`host_write` puts a word; `host_word` is the word at `host_at`. Use them between commands."""
+    """Commands in, the worker's state out; words lie behind the lines of `storage_signature`."""
 
     def __init__(self, params: Params) -> None:
         self._params = params
-        address = params.address_bits
+        self._worker, self._model = Worker(params), MemoryModel(params)
         super().__init__(
             {
                 "commands": In(stream.Signature(command_layout(params))),
-                "refused": Out(1),
-                "main_size": Out(address),
-                "buffer_size": Out(address),
-                "main_side": Out(1),
-                "buffer_side": Out(1),
-                "version": Out(32),
+                **{name: Out(getattr(self._worker, name).shape()) for name in STATE},
                 "moved": Out(48),
-                "host_write": In(1),
-                "host_at": In(address),
-                "host_data": In(params.word_bits),
-                "host_word": Out(params.word_bits),
+                **storage_signature(params),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Worker, model, host."""
+        """Worker and model."""
         del platform
         m = Module()
-        m.submodules.worker = worker = Worker(self._params)
-        m.submodules.model = model = MemoryModel(self._params)
+        m.submodules.worker, m.submodules.model = worker, model = self._worker, self._model
         wiring.connect(m, worker.memory, model.port)
         wiring.connect(m, wiring.flipped(self.commands), worker.commands)
-        write, read = model.words.write_port(), model.words.read_port(domain="comb")
-        m.d.comb += [
-            self.refused.eq(worker.refused),
-            self.main_size.eq(worker.main_size),
-            self.buffer_size.eq(worker.buffer_size),
-            self.main_side.eq(worker.main_side),
-            self.buffer_side.eq(worker.buffer_side),
-            self.version.eq(worker.version),
-            self.moved.eq(model.moved),
-            write.addr.eq(self.host_at),
-            write.data.eq(self.host_data),
-            write.en.eq(self.host_write),
-            read.addr.eq(self.host_at),
-            self.host_word.eq(read.data),
-        ]
+        m.d.comb += [getattr(self, name).eq(getattr(worker, name)) for name in STATE]
+        m.d.comb += self.moved.eq(model.moved)
+        for name, member in storage_signature(self._params).items():
+            mine, its = getattr(self, name), getattr(model, name)
+            m.d.comb += its.eq(mine) if member.flow is In else mine.eq(its)
         return m

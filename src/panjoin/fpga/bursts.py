@@ -2,7 +2,7 @@
 
     job 13..38, burst 16       13 14 15 | 16 ... 31 | 32 ... 37        three commands: 3, 16 and 6 tuples
 
-Reader and writer plan alike, one command in three clocks: measure, offer, advance.
+Reader and writer plan alike, one command in four clocks: how far to the edge, count, measure, offer.
 """
 
 from __future__ import annotations
@@ -58,8 +58,9 @@ class Reader(wiring.Component):
         issue = Signal()
         command = self.commands.payload
         m.d.comb += [command.address.eq(at), command.count.eq(count), command.b.eq(int(self._b)), command.write.eq(0)]
-        m.d.comb += [asked.eq(Mux(issue, count, 0)), issue.eq(self.commands.valid & self.commands.ready)]
+        m.d.comb += issue.eq(self.commands.valid & self.commands.ready)
         m.d.sync += [
+            asked.eq(Mux(issue, count, 0)),
             owed.eq(owed + asked + (closing & self.o.ready) - self.left),
             flying.eq(flying + asked - self.arrived),
             room.eq(owed <= p.fifo_depth - 2 * p.burst),
@@ -82,6 +83,8 @@ class Reader(wiring.Component):
                     work.eq(remaining != 0),
                     long.eq(remaining[log2(p.burst) :] != 0),
                 ]
+                m.next = "count"
+            with m.State("count"):  # until `owed` has the last command's words
                 m.next = "measure"
             with m.State("measure"):
                 m.d.sync += count.eq(
@@ -152,12 +155,12 @@ class Writer(wiring.Component):
             self.i.ready.eq(fifo.i.ready),
             put.eq(fifo.i.valid & fifo.i.ready),
             issue.eq(self.commands.valid & self.commands.ready),
-            taken.eq(Mux(issue, count, 0)),
             command.address.eq(at),
             command.count.eq(count),
             command.write.eq(1),
         ]
         m.d.sync += [
+            taken.eq(Mux(issue, count, 0)),
             stored.eq(stored + put - taken),
             open_bursts.eq(open_bursts + issue - self.acknowledged),
             self.idle.eq(~busy & (open_bursts == 0)),
@@ -172,6 +175,8 @@ class Writer(wiring.Component):
                     m.next = "edge"
             with m.State("edge"):
                 m.d.sync += to_edge.eq(p.burst - at[: log2(p.burst)])
+                m.next = "count"
+            with m.State("count"):  # until `stored` is without the last command's words
                 m.next = "measure"
             with m.State("measure"):
                 m.d.sync += count.eq(Mux(stored >= to_edge, to_edge, stored))

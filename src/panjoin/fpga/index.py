@@ -131,6 +131,9 @@ class BiSortRtl(Index):
             starts, ends = (
                 np.concatenate([np.empty(0, np.int32), *(piece[number][which] for piece in pieces)]) for which in (0, 1)
             )
+            starts = np.where(
+                (ends == 0) & (starts < len(keys)), np.int32(0), starts
+            )  # an empty range, as bi-sort has it
             run = Run(read_only(keys), 0, len(keys), read_only(keys), 1)
             found.append(Found(Part(run, read_only(ids)), starts, np.maximum(starts, ends)))
         found = [each for each in found if each.part.size]

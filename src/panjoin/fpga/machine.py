@@ -28,34 +28,28 @@ Array = npt.NDArray[Any]
 _PATIENCE = 1_000_000
 
 _DRIVER = """
-extern "C" long long play(Bench *bench, unsigned long long limit, int *refused) {
+static inline void clock_with_memory(Bench *bench, uint32_t *memory) {
+    cycle(bench);
+    STORAGE
+}
+extern "C" long long play(Bench *bench, uint32_t *memory, unsigned long long limit, int *refused) {
     unsigned long long begun = bench->clocks;
     bits(bench->top.p_commands____valid)[0] = 1;
-    cycle(bench);
+    clock_with_memory(bench, memory);
     bits(bench->top.p_commands____valid)[0] = 0;
-    for (*refused = 0; !bits(bench->top.p_commands____ready)[0]; cycle(bench)) {
+    for (*refused = 0; !bits(bench->top.p_commands____ready)[0]; clock_with_memory(bench, memory)) {
         *refused |= bits(bench->top.p_refused)[0];
         if (bench->clocks - begun > limit) return -1;
     }
     return bench->clocks - begun;
 }
-extern "C" void put(Bench *bench, unsigned at, unsigned count, const uint32_t *words, unsigned width) {
-    bits(bench->top.p_host____write)[0] = 1;
-    for (unsigned i = 0; i < count; i++) {
-        bits(bench->top.p_host____at)[0] = at + i;
-        for (unsigned part = 0; part < width; part++) bits(bench->top.p_host____data)[part] = words[i * width + part];
-        cycle(bench);
-    }
-    bits(bench->top.p_host____write)[0] = 0;
-}
-extern "C" void get(Bench *bench, unsigned at, unsigned count, uint32_t *words, unsigned width) {
-    for (unsigned i = 0; i < count; i++) {
-        bits(bench->top.p_host____at)[0] = at + i;
-        settle(bench);
-        for (unsigned part = 0; part < width; part++) words[i * width + part] = bits(bench->top.p_host____word)[part];
-    }
-}
-""".replace("p_host____", "p_host__")
+"""
+_STORAGE = """\
+    if (bits(bench->top.p_write{u})[0]) for (int i = 0; i < {parts}; i++)
+        memory[(uint64_t) bits(bench->top.p_write__at{u})[0] * {parts} + i] = bits(bench->top.p_write__data{u})[i];
+    for (int i = 0; i < {parts}; i++)
+        bits(bench->top.p_read__data{u})[i] = memory[(uint64_t) bits(bench->top.p_read__at{u})[0] * {parts} + i];
+"""
 
 _netlists: dict[Params, Netlist] = {}
 
@@ -79,20 +73,22 @@ class Machine:
             from panjoin.fpga.worker import command_layout  # noqa: PLC0415
         except ModuleNotFoundError:
             raise ParameterError(f"the package amaranth is not installed; {REMEDY}") from None
+        if params.word_bits % 32 or params.payload_bits != 32:
+            raise ParameterError(f"key_bits must be 32 or 64 and payload_bits 32 for a machine, not those of {params}")
         if params not in _netlists:
             _netlists[params] = netlist(design("board", params))
         self.params = params
         self._layout = command_layout(params)
-        self._simulation = Simulation(_netlists[params], _DRIVER)
+        parts = params.word_bits // 32
+        storage = "".join(_STORAGE.format(u=u, parts=parts) for u in range(params.ports + 1))
+        self._simulation = Simulation(_netlists[params], _DRIVER.replace("STORAGE", storage))
         library = self._simulation.library
         library.play.restype = ctypes.c_longlong
-        library.play.argtypes = [ctypes.c_void_p, ctypes.c_ulonglong, ctypes.c_void_p]
-        library.put.argtypes = library.get.argtypes = [
-            ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint, ctypes.c_void_p, ctypes.c_uint,
-        ]  # fmt: skip
+        library.play.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_ulonglong, ctypes.c_void_p]
         self.key_type: np.dtype[Any] = np.dtype(np.int32 if params.key_bits == 32 else np.int64)
         self._sign = self.key_type.type(-(1 << (params.key_bits - 1)))
-        self._word = np.dtype([("key", self.key_type), ("payload", np.uint32)])
+        word = np.dtype([("key", self.key_type), ("payload", np.uint32)])
+        self.memory = np.zeros(1 << params.address_bits, word)  #: the board's; pages that nobody touches take no room
 
     def command(self, **fields: Any) -> int:
         """Play one command to its end; the cycles it took."""
@@ -101,7 +97,7 @@ class Machine:
         refused = ctypes.c_int()
         simulation = self._simulation
         limit = _PATIENCE + 100 * room(self.params)
-        cycles = int(simulation.library.play(simulation.handle, limit, ctypes.byref(refused)))
+        cycles = int(simulation.library.play(simulation.handle, self.memory.ctypes.data, limit, ctypes.byref(refused)))
         if cycles < 0:
             raise PanJoinError(f"the simulated worker is stuck: {fields} is not done after {limit} cycles")
         if refused.value:
@@ -110,18 +106,17 @@ class Machine:
 
     def put(self, at: int, keys: Array, payloads: Array) -> None:
         """Write tuples to memory."""
-        words = np.empty(len(keys), self._word)
+        words = self.memory[at : at + len(keys)]
         words["key"], words["payload"] = keys ^ self._sign, payloads
-        self._move(self._simulation.library.put, at, words)
 
     def get(self, at: int, count: int) -> tuple[Array, Array]:
         """Read tuples from memory."""
-        words = self._raw(at, count)
+        words = self.memory[at : at + count]
         return words["key"] ^ self._sign, words["payload"].astype(np.int32)
 
     def positions(self, at: int, count: int) -> Array:
         """Read a list of positions from memory."""
-        return self._raw(at, count)["key"].astype(np.int32)
+        return self.memory[at : at + count]["key"].astype(np.int32)
 
     def state(self, name: str) -> int:
         """An output of the board: main_size, buffer_size, main_side, buffer_side, version, moved."""
@@ -129,17 +124,9 @@ class Machine:
 
     @property
     def clocks(self) -> int:
-        """Clocks since the board was made, those of the host among them."""
+        """Clocks since the board was made."""
         return self._simulation.clocks
 
     def close(self) -> None:
         """Free the simulation."""
         self._simulation.close()
-
-    def _raw(self, at: int, count: int) -> Array:
-        words = np.empty(count, self._word)
-        self._move(self._simulation.library.get, at, words)
-        return words
-
-    def _move(self, way: Any, at: int, words: Array) -> None:
-        way(self._simulation.handle, at, len(words), words.ctypes.data, self._word.itemsize // 4)

@@ -9,6 +9,9 @@ After the latency its words come (or are taken) one per clock at its port, reads
 writes likewise. What a real controller adds to this (refresh, opening rows, turning from reading to writing, widening
 64 bits to a beat) is not in the model: it reaches what the channels' peak allows, and the report says so.
 
+Where the words themselves are is left to whoever stands behind `storage`: in the cycle in which it is shown an
+address it gives the word; in a simulation that is an array of the driver's, as large as the board's memory.
+
 Not hardware of ours: it stands outside of the worker in simulations and is left out of synthesis.
 """
 
@@ -17,7 +20,7 @@ from __future__ import annotations
 from math import gcd
 
 from amaranth.hdl import Array, Module, Mux, Signal
-from amaranth.lib import data, memory, wiring
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from panjoin.fpga.bursts import command_layout, log2
@@ -44,13 +47,26 @@ def memory_signature(params: Params) -> wiring.Signature:
     )
 
 
+def storage_signature(params: Params) -> dict[str, Out]:
+    """Reads and writes of each port, one word per clock."""
+    members: dict[str, Out] = {}
+    for u in range(params.ports + 1):
+        members |= {
+            f"read_at{u}": Out(params.address_bits),
+            f"read_data{u}": In(params.word_bits),
+            f"write{u}": Out(1),
+            f"write_at{u}": Out(params.address_bits),
+            f"write_data{u}": Out(params.word_bits),
+        }
+    return members
+
+
 class MemoryModel(wiring.Component):
-    """See the head of this file. `moved` counts beats, `busy` cycles in which a channel was paying."""
+    """See the head of this file. `moved` counts the beats of all channels."""
 
     def __init__(self, params: Params) -> None:
         self._params = params
-        super().__init__({"port": In(memory_signature(params)), "moved": Out(48)})
-        self.words = memory.Memory(shape=params.word_bits, depth=1 << params.address_bits, init=[])
+        super().__init__({"port": In(memory_signature(params)), "moved": Out(48), **storage_signature(params)})
 
     def elaborate(self, platform: object) -> Module:
         """Channels first, then ports."""
@@ -58,7 +74,6 @@ class MemoryModel(wiring.Component):
         m = Module()
         p, mem = self._params, self._params.memory
         ports = p.ports + 1
-        m.submodules.words = words = self.words
         routed = self.port.command
         command = routed.command
         beat = max(1, mem.beat_bytes * 8 // p.word_bits)  # tuples of a beat
@@ -114,12 +129,10 @@ class MemoryModel(wiring.Component):
         m.d.sync += self.moved.eq(self.moved + sum(beats_now))
         for u in range(ports):
             for way in ("read", "write"):
-                self._serve(
-                    m, u, way, [paid[c][2 * u + (way == "write")] for c in range(mem.channels)], words, channel_of
-                )
+                self._serve(m, u, way, [paid[c][2 * u + (way == "write")] for c in range(mem.channels)], channel_of)
         return m
 
-    def _serve(self, m: Module, u: int, way: str, paid: list[Signal], words: memory.Memory, channel_of: object) -> None:
+    def _serve(self, m: Module, u: int, way: str, paid: list[Signal], channel_of: object) -> None:
         """Commands of one port and direction in order, each when its channel has been paid; one word per clock."""
         p = self._params
         routed = self.port.command
@@ -154,21 +167,19 @@ class MemoryModel(wiring.Component):
         with m.Elif(move):
             m.d.sync += [at.eq(at + 1), left.eq(left - 1)]
         if way == "read":
-            read = words.read_port(domain="comb")
             m.d.comb += [
                 move.eq(left != 0),
-                read.addr.eq(at),
+                getattr(self, f"read_at{u}").eq(at),
                 self.port.arrived[u].eq(move),
                 self.port.arrived_b[u].eq(b),
-                self.port.words[u].eq(read.data),
+                self.port.words[u].eq(getattr(self, f"read_data{u}")),
             ]
         else:
-            write = words.write_port()
             m.d.comb += [
                 self.port.written_ready[u].eq(left != 0),
                 move.eq(self.port.written_valid[u] & (left != 0)),
-                write.addr.eq(at),
-                write.data.eq(self.port.written[u]),
-                write.en.eq(move),
+                getattr(self, f"write{u}").eq(move),
+                getattr(self, f"write_at{u}").eq(at),
+                getattr(self, f"write_data{u}").eq(self.port.written[u]),
                 self.port.acknowledged[u].eq(move & (left == 1)),
             ]

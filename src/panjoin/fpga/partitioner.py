@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth.hdl import Array, Cat, Module, Mux, Signal
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -44,6 +44,7 @@ class Partitioner(wiring.Component):
                 "count": Out(params.address_bits),
                 "limit": Out(bits),
                 "partition_bits": In(5),
+                "partition_size": In(params.address_bits + 1),
                 "size": In(params.address_bits),
                 "samples": In(range(params.partitions + 1)),
                 "write": In(1),
@@ -53,7 +54,7 @@ class Partitioner(wiring.Component):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Six stages: state, place, memory twice, comparison, decision; four more for the answer's tuples."""
+        """Seven stages: state, place, memory, comparison, decision; five more for the answer's tuples."""
         del platform
         m = Module()
         p = self._params
@@ -96,35 +97,40 @@ class Partitioner(wiring.Component):
         placed = self._carry(m, now, "placed")
         at = Signal(width)
         m.d.comb += begin.eq((now["ask"] ^ now["state"].asked) & ~now["state"].busy)
-        lo = Signal(width)
         with m.If(begin):
-            m.d.comb += lo.eq(Mux(now["fresh"], 0, now["state"].lo + 1))
             m.d.sync += [
-                placed["state"].lo.eq(lo),
+                placed["state"].lo.eq(Mux(now["fresh"], 0, now["state"].lo + 1)),
                 placed["state"].step.eq(1),
                 placed["state"].busy.eq(1),
                 placed["state"].asked.eq(now["ask"]),
                 placed["state"].backward.eq(0),
-                at.eq(lo + 1),
+                at.eq(Mux(now["fresh"], 1, now["state"].lo + 2)),
             ]
         with m.Else():
             m.d.sync += at.eq(now["state"].lo + now["state"].step)
         m.d.comb += index.read_at.eq(at)
-        # 2 and 3: memory
-        latched = self._carry(m, placed, "latched")
-        inside, inside_later = Signal(), Signal()
-        m.d.sync += [inside.eq(at < self.samples), inside_later.eq(inside)]
-        read = self._carry(m, latched, "read")
-        # 4: comparison, as the borrow of a subtraction
-        compared = self._carry(m, read, "compared")
+        # 2 to 4: memory, and a register behind it, because its blocks lie far apart
+        stage = placed
+        inside = Signal(name="inside")
+        m.d.sync += inside.eq(at < self.samples)
+        for name in ("latched", "read", "gathered"):
+            stage = self._carry(m, stage, name)
+            if name != "latched":
+                later = Signal(name=f"inside_{name}")
+                m.d.sync += later.eq(inside)
+                inside = later
+        first_key = Signal(p.key_bits)
+        m.d.sync += first_key.eq(index.data)
+        # 5: comparison, as the borrow of a subtraction
+        compared = self._carry(m, stage, "compared")
         less, sample = Signal(), Signal(p.key_bits + 1)
         difference = Signal(p.key_bits + 2)
-        m.d.comb += difference.eq(Cat(index.data, 0) - read["bound"])
+        m.d.comb += difference.eq(Cat(first_key, 0) - stage["bound"])
         m.d.sync += [
-            less.eq(difference[-1] & inside_later),
-            sample.eq(Mux(inside_later, index.data, 1 << p.key_bits)),
+            less.eq(difference[-1] & inside),
+            sample.eq(Mux(inside, first_key, 1 << p.key_bits)),
         ]
-        # 5: the next state
+        # 6: the next state
         new, old = Signal(state), compared["state"]
         found = Signal()
         m.d.comb += new.eq(old)
@@ -140,26 +146,28 @@ class Partitioner(wiring.Component):
                 with m.If(old.step == 1):
                     m.d.comb += [new.busy.eq(0), found.eq(1)]
         m.d.comb += [back.addr.eq(compared["slot"]), back.data.eq(new), back.en.eq(1)]
-        # 6 to 9: the answer's tuples
+        # 7 to 11: the answer's tuples
         answer = {"slot": compared["slot"], "valid": found, "limit": new.limit}
-        for name in ("chosen", "shifted", "measured"):
-            later = {key: Signal.like(each, name=f"{name}_{key}") for key, each in answer.items()}
-            m.d.sync += [later[key].eq(each) for key, each in answer.items()]
-            answer = later
-        chosen = Signal(width)
-        start, behind = Signal(p.address_bits), Signal(p.address_bits + 1)
-        start_later, whole, rest = (Signal(p.address_bits) for _ in range(3))
-        is_last = Signal()
+        for name in ("chosen", "coarse", "shifted", "measured", "compared_ends"):
+            later_answer = {key: Signal.like(each, name=f"{name}_{key}") for key, each in answer.items()}
+            m.d.sync += [later_answer[key].eq(each) for key, each in answer.items()]
+            answer = later_answer
+        chosen, coarse, start = Signal(width), Signal(p.address_bits), Signal(p.address_bits)
+        start_measured, start_compared = Signal(p.address_bits), Signal(p.address_bits)
+        rest, rest_compared = Signal(p.address_bits), Signal(p.address_bits)
+        behind, is_last = Signal(p.address_bits + 1), Signal()
         m.d.sync += [
             chosen.eq(new.lo),
-            start.eq(chosen << self.partition_bits),
-            behind.eq((chosen + 1) << self.partition_bits),
-            start_later.eq(start),
-            whole.eq(behind - start),
+            coarse.eq(chosen << Cat(Const(0, 3), self.partition_bits[3:])),
+            start.eq(coarse << self.partition_bits[:3]),
+            start_measured.eq(start),
+            behind.eq(start + self.partition_size),
             rest.eq(self.size - start),
+            start_compared.eq(start_measured),
+            rest_compared.eq(rest),
             is_last.eq(behind > self.size),
-            self.start.eq(start_later),
-            self.count.eq(Mux(is_last, rest, whole)),
+            self.start.eq(start_compared),
+            self.count.eq(Mux(is_last, rest_compared, self.partition_size)),
             self.limit.eq(answer["limit"]),
         ]
         for u in range(p.ports):

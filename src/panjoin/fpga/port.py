@@ -208,10 +208,20 @@ class Port(wiring.Component):
             finder.count.eq(self.count),
             finder.limit.eq(self.limit),
         ]
-        position, now, left, some, tail = (
-            Signal(p.address_bits), Signal(p.address_bits), Signal(p.address_bits), Signal(), Signal(),
-        )  # fmt: skip
-        m.d.comb += [now.eq(Mux(some, position, places.o.payload.start)), places.o.ready.eq(0)]
+        position, left = Signal(p.address_bits), Signal(p.address_bits)
+        some, only, tail, advance = Signal(), Signal(), Signal(), Signal()
+        m.d.comb += [advance.eq(~some | (arrived & only)), places.o.ready.eq(advance)]
+        with m.If(advance):
+            m.d.sync += [
+                some.eq(places.o.valid),
+                position.eq(places.o.payload.start),
+                left.eq(places.o.payload.count),
+                only.eq(places.o.payload.count == 1),
+            ]
+        with m.Elif(arrived):
+            m.d.sync += [position.eq(position + 1), left.eq(left - 1), only.eq(left == 2)]
+        m.d.sync += tail.eq(arrived & only)
+        m.d.comb += queue_a.i.payload.tail.eq(tail & order.probing & ~reader_a.o.payload.end)
         with m.If(order.probing):
             m.d.comb += [
                 queue_a.o.ready.eq(marks.i.ready),
@@ -225,14 +235,8 @@ class Port(wiring.Component):
                 writer.i.payload.end.eq(prober.o.payload.end),
                 prober.o.ready.eq(writer.i.ready),
                 reader_a.word[: p.key_bits].eq(word[: p.key_bits]),
-                reader_a.word[p.key_bits :].eq(now),
+                reader_a.word[p.key_bits :].eq(position),
             ]
-            with m.If(arrived):
-                m.d.comb += places.o.ready.eq(~some)
-                after = Mux(some, left, places.o.payload.count) - 1
-                m.d.sync += [position.eq(now + 1), left.eq(after), some.eq(after[: p.address_bits] != 0)]
-                m.d.sync += tail.eq(after[: p.address_bits] == 0)
-        m.d.comb += queue_a.i.payload.tail.eq(tail & order.probing & ~reader_a.o.payload.end)
 
     def _commands(self, m: Module, sources: tuple[Writer | Reader, ...]) -> None:
         """One command waits for this port's slot; sources take turns."""

@@ -21,7 +21,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Mux, Signal, signed
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -143,7 +143,8 @@ class Worker(wiring.Component):
         region = 1 << (address - 3)
         half = region // 2
         command, mask = Signal(command_layout(p)), Signal(address)
-        capacity, buffer, bits = Signal(address), Signal(address), Signal(5)
+        capacity, buffer, bits, shift = Signal(address), Signal(address), Signal(5), Signal(5)
+        misfit, small = Signal(), Signal()
         all_idle, settle = Signal(), Signal(4)
         m.d.sync += all_idle.eq(idle.all())
         main, waiting = Signal(address), Signal(address)
@@ -170,6 +171,12 @@ class Worker(wiring.Component):
             order.mask.eq(mask),
         ]
         m.d.sync += begin.eq(0)
+        # `rounded` in partitions, two clocks later
+        coarse, shifted = Signal(address + 1), Signal(address + 1)
+        m.d.sync += [
+            coarse.eq(rounded >> Cat(Const(0, 3), shift[3:])),
+            shifted.eq(coarse >> shift[:3]),
+        ]
         with m.FSM():
             with m.State("idle"):
                 m.d.comb += self.commands.ready.eq(1)
@@ -187,7 +194,17 @@ class Worker(wiring.Component):
                 m.d.sync += [
                     total.eq(total + command.count),
                     rounded.eq(command.count + mask),
+                    shift.eq(Mux(command.op == Op.CREATE, command.partition_bits, bits)),
                 ]
+                m.next = "compare"
+            with m.State("compare"):
+                most = Mux(command.op == Op.CREATE, region, half)
+                m.d.sync += [
+                    misfit.eq(Mux(command.op == Op.INSERT, total > capacity, command.count > most)),
+                    small.eq((command.count <= buffer) & (size < buffer)),
+                ]
+                m.next = "shift"
+            with m.State("shift"):
                 m.next = "check"
             with m.State("check"), m.Switch(command.op):
                 with m.Case(Op.CREATE):
@@ -201,8 +218,8 @@ class Worker(wiring.Component):
                     m.next = "idle"
             with m.State("create"):
                 with m.If(
-                    (command.count > region)
-                    | ((rounded >> command.partition_bits) > p.partitions)
+                    misfit
+                    | (shifted > p.partitions)
                     | (command.partition_bits < log2(p.smallest_partition))
                     | (command.partition_bits >= address)
                 ):
@@ -225,12 +242,12 @@ class Worker(wiring.Component):
                     b_size.eq(command.count),
                     piece.eq(0),
                 ]
-                with m.If(total > capacity):
+                with m.If(misfit):
                     m.d.comb += self.refused.eq(1)
                     m.next = "idle"
                 with m.Elif(command.count == 0):
                     m.next = "idle"
-                with m.Elif((command.count <= buffer) & (size < buffer)):
+                with m.Elif(small):
                     m.next = "to buffer"
                 with m.Elif(self.buffer_size != 0):
                     m.d.sync += flush.eq(1)
@@ -279,11 +296,10 @@ class Worker(wiring.Component):
                 m.next = "last"
             with m.State("last"):
                 m.d.sync += trivial.eq(next_edge >= total)
-                with m.If(next_edge >= total):
-                    m.d.sync += [next_edge.eq(total), next_cut.eq(a_size)]
                 m.next = "cut"
             with m.State("cut"):
                 with m.If(trivial):
+                    m.d.sync += [next_edge.eq(total), next_cut.eq(a_size)]
                     m.next = "b"
                 with m.Else():
                     m.d.comb += cutter.ask.eq(1)
@@ -304,7 +320,12 @@ class Worker(wiring.Component):
                 ]
                 m.next = "order"
             with m.State("order"):
-                m.d.sync += [order.b_count.eq(b_next - b_cut), order.entry.eq(rounded >> bits)]
+                m.d.sync += order.b_count.eq(b_next - b_cut)
+                m.next = "shift entry"
+            with m.State("shift entry"):
+                m.next = "entry"
+            with m.State("entry"):
+                m.d.sync += order.entry.eq(shifted)
                 m.next = "begin"
             with m.State("begin"):
                 for u in range(p.ports):
@@ -332,7 +353,7 @@ class Worker(wiring.Component):
             with m.State("probe"):
                 m.d.sync += [order.probing.eq(1), order.indexing.eq(0), pass_high.eq(0), pass_buffer.eq(0)]
                 m.d.sync += rounded.eq(command.count + (p.probers * p.burst - 1))
-                with m.If((command.count > half) | (capacity == 0)):
+                with m.If(misfit | (capacity == 0)):
                     m.d.comb += self.refused.eq(1)
                     m.next = "idle"
                 with m.Elif(command.count == 0):
@@ -360,18 +381,25 @@ class Worker(wiring.Component):
                 m.d.sync += [
                     partitioner.size.eq(n),
                     partitioner.partition_bits.eq(Mux(pass_buffer, address, bits)),
+                    partitioner.partition_size.eq(Mux(pass_buffer, 1 << address, mask + 1)),
                     rounded.eq(n + mask),
                 ]
+                m.next = "shift samples"
+            with m.State("shift samples"):
+                m.next = "count samples"
+            with m.State("count samples"):
                 m.next = "shares"
             with m.State("shares"):
-                m.d.sync += partitioner.samples.eq(Mux(pass_buffer, 1, rounded >> bits))
+                m.d.sync += partitioner.samples.eq(Mux(pass_buffer, 1, shifted))
                 m.next = "share"
             with m.State("share"):
                 m.d.sync += [next_edge.eq(edge + piece), order.b_start.eq(edge), order.out_at.eq(out + edge)]
                 m.next = "share ends"
             with m.State("share ends"):
                 m.d.sync += trivial.eq(next_edge >= command.count)
-                with m.If(next_edge >= command.count):
+                m.next = "clip share"
+            with m.State("clip share"):
+                with m.If(trivial):
                     m.d.sync += next_edge.eq(command.count)
                 m.next = "count"
             with m.State("count"):
