@@ -133,15 +133,14 @@ def _measured(*, quiet: bool) -> Calibration:
 def _lines(situation: Situation, advised: Advice, costs: Calibration) -> list[str]:
     told: list[tuple[str, str, str]] = []
     left, right = advised.sides["left"], advised.sides["right"]
-    for name, sides in (("both", (left,)),) if left == right else (("left", (left,)), ("right", (right,))):
-        for side in sides:
-            told += [
-                ("", "", ""),
-                (f"{name}:", "" if name != "both" else "sides", ""),
-                ("structure", side.structure, side.why),
-                ("subwindow", f"{side.subwindow:,}", f"tuples; a window of {side.window:,} is up to {side.subwindows}"),
-                ("partitions", f"{side.partitions:,}", f"{side.subwindow // side.partitions:,} tuples each"),
-            ]
+    for name, side in [("both sides", left)] if left == right else [("left", left), ("right", right)]:
+        told += [
+            ("", "", ""),
+            (f"{name}:", "", ""),
+            ("structure", side.structure, side.why),
+            ("subwindow", f"{side.subwindow:,}", f"tuples; a window of {side.window:,} is up to {side.subwindows}"),
+            ("partitions", f"{side.partitions:,}", f"{side.subwindow // side.partitions:,} tuples each"),
+        ]
     told = told[1:]
     told += [
         ("", "", ""),
