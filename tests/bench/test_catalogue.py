@@ -12,9 +12,10 @@ from typer.testing import CliRunner
 from panjoin.bench import catalogue, report
 from panjoin.bench import run as runner
 from panjoin.bench.claims import CLAIMS
-from panjoin.bench.experiment import SCALES
+from panjoin.bench.experiment import SCALES, Cell, Point, Skip
 from panjoin.bench.goals import GOALS, Found
 from panjoin.bench.records import Record, Records
+from panjoin.bench.records import record as recorded
 from panjoin.bench.tables import table
 from panjoin.cli.app import app
 from panjoin.errors import ParameterError
@@ -30,6 +31,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     answer = CliRunner().invoke(app, ["bench", "run", *NAMES, "--scale", "toy", "--out", str(out)])
     assert answer.exit_code == 0, answer.output
     assert "0 of them done before; seed 1, 3" in answer.output
+    assert [name for name in NAMES if f": {name}\n" not in answer.output] == []  # where no bar is seen
     return out
 
 
@@ -87,6 +89,12 @@ def test_every_figure_of_the_structures_is_in_the_list_under_its_label_also_on_a
     assert [label for label in SYSTEM_LABELS if f"the paper's {label}" not in shown[f"systems.{label}"]] == []
 
 
+def test_every_figure_has_the_paper_s_words_beside_it() -> None:
+    figures = [each for each in catalogue.EXPERIMENTS if each.name.split(".")[1] in {*LABELS, *SYSTEM_LABELS}]
+    assert len(figures) == len(LABELS) + len(SYSTEM_LABELS)
+    assert [each.name for each in figures if not each.paper] == []
+
+
 @pytest.mark.parametrize("scale", SCALES)
 def test_cells_of_an_experiment_differ(scale: str) -> None:
     for experiment in catalogue.EXPERIMENTS:
@@ -133,6 +141,16 @@ def test_the_report_has_every_experiment_and_the_scale(records: list[Record]) ->
     for experiment in LOCAL:
         assert f"\n## {experiment.name}\n" in text
         assert not experiment.paper or experiment.paper in text
+
+
+def test_the_report_gives_the_reason_of_what_has_no_place_in_a_table() -> None:
+    one = next(each for each in LOCAL if each.name == "peers.one_shot")
+    cell = Cell({"W": 1024, "condition": "equi", "S": 1}, list)
+    seen = Point("throughput", "tuples/s", [1.0], {"contestant": "numpy", "cores": 1})
+    gone = [Skip("throughput", "not here", {"contestant": "duckdb"}), Skip("all", "too large")]
+    text = report.text([recorded(one, "toy", cell, each) for each in (seen, *gone)])
+    assert "| duckdb | equi | 1 |  | skipped [1] |\n\n[1] not here" in text
+    assert "- Skipped (W 1K, condition equi, S 1): too large\n" in text
 
 
 def test_the_command_writes_the_report_and_its_plots(directory: Path, tmp_path: Path) -> None:

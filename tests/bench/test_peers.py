@@ -47,9 +47,9 @@ def test_streams_that_disagree_are_refused_and_say_who() -> None:
 def test_cores_to_beat_are_measured_where_somebody_is_faster_and_predicted_where_not() -> None:
     rates = {"panjoin": {1: [100.0], 2: [190.0]}, "slow": {1: [5.0], 2: [8.0]}, "near": {1: [60.0], 2: [110.0]}}
     points = {point.parameters["contestant"]: point for point in experiments.cost(rates)}
-    assert {name: (list(point.values), point.noted["measured"]) for name, point in points.items()} == {
-        "slow": ([25.0], False),
-        "near": ([2.0], True),
+    assert {name: (list(point.values), point.parameters["how"]) for name, point in points.items()} == {
+        "slow": ([25.0], "predicted"),
+        "near": ([2.0], "measured"),
     }
     assert list(experiments.cost({"slow": {1: [1.0]}})) == []
 

@@ -115,6 +115,19 @@ def test_what_cannot_be_measured_is_recorded_with_its_reason(tmp_path: Path, tro
     assert (record.skipped, record.values, record.median, record.metric) == (reason, [], None, "all")
 
 
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("no file /tmp/somebody/x y.csv here", "no file x y.csv here"),
+        ("see file:/home/me/a/b.csv", "see b.csv"),
+        ("12 tuples/s, left/right, https://host.org/a/b", "12 tuples/s, left/right, https://host.org/a/b"),
+    ],
+)
+def test_a_reason_does_not_say_where_files_lie_here(tmp_path: Path, said: str, kept: str) -> None:
+    run_all(tmp_path, experiment(lambda: [Skip("all", said)]))
+    assert [record.skipped for record in Records(tmp_path)] == [kept]
+
+
 def test_a_cell_that_is_measured_after_all_leaves_no_reason_behind(tmp_path: Path) -> None:
     def measure() -> list[Point]:
         raise MemoryError

@@ -93,4 +93,5 @@ class Experiment:
     views: tuple[View, ...]
     seed: int = 1
     paper: str = ""  #: what the paper's text says of the figure; stands beside it in the report
+    setup: Mapping[str, str] = field(default_factory=dict)  #: contestant -> the best configuration found for it
     spark: bool = False  #: needs a Spark session: tested with the slow tests

@@ -15,6 +15,7 @@ from typing import Any
 from panjoin.bench import bis, comparison, index_speed, rap, structure, wib
 from panjoin.bench.experiment import Cell, Experiment, Point, View
 from panjoin.bench.machine import cores
+from panjoin.bench.paper import PAPER
 
 K, M = 1 << 10, 1 << 20
 STRUCTURES = ("bi-sort", "rap-table", "wib-tree", "scan")
@@ -342,7 +343,8 @@ _FORMS = (
 def _probing(
     name: str, shows: str, cells: Callable[[str], Sequence[Cell]], *views: View, timed: str = _PROBE
 ) -> Experiment:
-    return Experiment(name, shows, timed, _EXCLUDED, cells, views)
+    paper = PAPER.get(name.removeprefix("index."), "")
+    return Experiment(name, shows, timed, _EXCLUDED, cells, views, paper=paper)
 
 
 def _of_one_structure(short: str, name: str) -> Iterator[Experiment]:
@@ -356,6 +358,7 @@ def _of_one_structure(short: str, name: str) -> Iterator[Experiment]:
             _EXCLUDED,
             partial(insert_cells, name=name, figure=figure),
             (View("Inserted tuples per second", "throughput", lines, "batch"),),
+            paper=PAPER[f"{short}_insert_{figure}"],
         )
     for figure, what, column in (
         (1, "equality with S = 1 over the batch, P and N_sub", "batch"),
@@ -403,6 +406,7 @@ EXPERIMENTS = (
             View("Inserted tuples per second", "throughput", ("contestant",), "batch"),
             View("Memory", "memory", ("contestant",), "batch", plot=False),
         ),
+        paper=PAPER["com_insert"],
     ),
     _probing(
         "index.com_probe",
@@ -421,6 +425,7 @@ EXPERIMENTS = (
         "",
         rap_adjust_cells,
         (View("Imbalance", "imbalance", ("distribution", "spread", "modes", "partitions"), "generation"),),
+        paper=PAPER["rap_adjust"],
     ),
     *_of_one_structure("wib", "wib-tree"),
     Experiment(
@@ -442,6 +447,7 @@ EXPERIMENTS = (
                 plot=False,
             ),
         ),
+        paper=PAPER["wib_comp"],
     ),
     *_of_one_structure("bis", "bi-sort"),
     Experiment(
@@ -451,5 +457,6 @@ EXPERIMENTS = (
         _EXCLUDED,
         bis_buffer_cells,
         (View("Inserted tuples per second", "throughput", ("buffer",), "batch"),),
+        paper=PAPER["bis_buffer"],
     ),
 )

@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-PACKAGES = ("numpy", "numba", "pyarrow")
+PACKAGES = ("numpy", "numba", "pyarrow", "pyspark", "duckdb", "polars", "BTrees")
 _SOURCE = Path(__file__).resolve().parents[1]
 
 

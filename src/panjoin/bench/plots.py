@@ -5,9 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from panjoin.bench.tables import Table, shown
+from panjoin.bench.tables import Table, number, shown
 
 FORMATS = ("svg", "png")
+#: What the horizontal axis counts, where its name does not say it.
+AXES = {
+    "batch": "batch (tuples)",
+    "W": "W (tuples per window)",
+    "S": "S (matches per probing tuple)",
+    "selectivity": "S (matches per probing tuple)",
+    "matches": "S (matches per probing tuple)",
+    "generation": "generation (subwindow after subwindow)",
+}
 
 
 def plot(table: Table, title: str, path: Path, formats: Sequence[str] = FORMATS[:1]) -> None:
@@ -16,6 +25,13 @@ def plot(table: Table, title: str, path: Path, formats: Sequence[str] = FORMATS[
 
     mpl.use("Agg")
     from matplotlib import pyplot  # noqa: PLC0415
+    from matplotlib.ticker import LogFormatter  # noqa: PLC0415
+
+    class Numbers(LogFormatter):
+        """Ticks as the tables have them; which of the small ones are labelled is matplotlib's choice."""
+
+        def __call__(self, value: float, position: int | None = None) -> str:
+            return number(value, table.unit) if super().__call__(value, position) else ""
 
     with mpl.rc_context(
         {"svg.hashsalt": "panjoin", "svg.fonttype": "none", "font.size": 9, "axes.grid": True, "grid.alpha": 0.3}
@@ -35,8 +51,10 @@ def plot(table: Table, title: str, path: Path, formats: Sequence[str] = FORMATS[
             axes.errorbar(x, y, yerr=around, label=label, marker="o", markersize=3, linewidth=1.2, capsize=2,
                           color=colours[row], linestyle=dashes[row])  # fmt: skip
         axes.set_yscale("log")
+        axes.yaxis.set_major_formatter(Numbers())
+        axes.yaxis.set_minor_formatter(Numbers(minor_thresholds=(1.5, 0.5)))
         axes.set_xticks(ticks, [shown(column) for column in table.columns])
-        axes.set_xlabel(table.column)
+        axes.set_xlabel(AXES.get(table.column, table.column))
         axes.set_ylabel(table.unit)
         axes.set_title(title)
         axes.legend(title=", ".join(table.row_names), loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=7)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
@@ -72,7 +73,7 @@ def record(experiment: Experiment, scale: str, cell: Cell, measured: Point | Ski
     values: list[float] = []
     unit, noted, skipped = "", {}, ""
     if isinstance(measured, Skip):
-        skipped = measured.reason
+        skipped = without_places(measured.reason)
     else:
         values = [float(f"{value:.6g}") for value in measured.values]
         unit, noted = measured.unit, dict(measured.noted)
@@ -100,6 +101,15 @@ def record(experiment: Experiment, scale: str, cell: Cell, measured: Point | Ski
         at=datetime.now(UTC).isoformat(timespec="seconds"),
         load=load(),
     )
+
+
+#: A path from the root, also as a file: address. Not the slash of "tuples/s", nor what follows "https://host".
+_PLACE = re.compile(r"(?:file:/{0,2}|(?<![\w.:/]))/(?:[\w.+-]+/)+(?=[\w.+-])")
+
+
+def without_places(text: str) -> str:
+    """The text with the last part of each path alone: where files lie here is nobody's business elsewhere."""
+    return _PLACE.sub("", text)
 
 
 class Records:

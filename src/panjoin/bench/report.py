@@ -109,7 +109,7 @@ def _goals(records: Sequence[Record]) -> list[str]:
         [
             goal.room,
             goal.sentence,
-            f"{goal.bound} {number(goal.threshold, goal.unit)} {goal.unit}",
+            f"{goal.bound} {number(goal.threshold, goal.unit)} {'' if goal.unit == 'ratio' else goal.unit}".rstrip(),
             *judged(goal, found),
         ]
         for goal in GOALS
@@ -147,10 +147,13 @@ def _experiment(experiment: Experiment, records: Sequence[Record]) -> list[str]:
     lines += [f"- Not timed: {first.excluded}."] if first.excluded else []
     lines += [f"- Seed {first.seed}, scale {first.scale}."]
     lines += [f"- The paper: {experiment.paper}"] if experiment.paper else []
+    lines += [f"- {contestant}: {how}." for contestant, how in experiment.setup.items()]
+    placed: set[int] = set()  # skipped records whose reason stands below a table
     for view in experiment.views:
         laid_out = table(view, records)
         if laid_out is None:
             continue
+        placed |= {id(cell) for cell in laid_out.cells.values()}
         head = [*laid_out.row_names, *(f"{laid_out.column} {shown(column)}" for column in laid_out.columns)]
         head = head if laid_out.columns != [""] else [*laid_out.row_names, view.metric]
         rows = [
@@ -162,11 +165,18 @@ def _experiment(experiment: Experiment, records: Sequence[Record]) -> list[str]:
         )
         if view.plot and len(laid_out.columns) > 1:
             lines += ["", f"![{experiment.name}: {view.title}]({PLOTS}/{_plot_name(experiment, view)}.svg)"]
-    skipped = [
-        each for each in records if each.skipped and not any(table(view, [each, *records]) for view in experiment.views)
-    ]
-    lines += [f"- Skipped: {each.skipped}" for each in skipped]
+    lines += _elsewhere([each for each in records if each.skipped and id(each) not in placed])
     return lines
+
+
+def _elsewhere(skipped: Sequence[Record]) -> list[str]:
+    """What has no place in a table, for it is about all of a row or more: one line per reason."""
+    about: dict[str, list[str]] = {}
+    for each in skipped:
+        about.setdefault(each.skipped, []).append(
+            ", ".join(f"{name} {shown(value)}" for name, value in each.parameters.items())
+        )
+    return ["", *(f"- Skipped ({'; '.join(points)}): {reason}" for reason, points in about.items())] if about else []
 
 
 def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:

@@ -32,10 +32,12 @@ def list_experiments() -> None:
     from panjoin.bench.catalogue import EXPERIMENTS  # noqa: PLC0415
     from panjoin.bench.experiment import SCALES  # noqa: PLC0415
 
-    table = Table(Column("experiment", no_wrap=True), "shows", *(f"cells, {scale}" for scale in SCALES))
+    table = Table(Column("experiment", no_wrap=True), "shows", Column("cells", no_wrap=True, justify="right"))
     for each in EXPERIMENTS:
-        table.add_row(each.name, each.shows, *(str(len(each.cells(scale))) for scale in SCALES))
-    Console().print(table)
+        table.add_row(each.name, each.shows, "/".join(str(len(each.cells(scale))) for scale in SCALES))
+    console = Console()
+    console.print(table)
+    console.print(f"cells: what is measured one by one, at the scales {', '.join(SCALES)}")
 
 
 Scale = Annotated[str, typer.Option(help="toy: seconds; small: minutes on two cores; paper: the paper's.")]
@@ -96,11 +98,14 @@ def _measure(names: list[str], scale: str, out: Path, *, again: bool) -> None:
         console=console, transient=True,
     ) as progress:  # fmt: skip
         bar = progress.add_task("", total=len(waiting))
-        started = 0
+        started, at = 0, ""
 
         def before(task: Any) -> None:
-            nonlocal started
+            nonlocal started, at
             if not task.done:
+                if task.experiment.name != at and not console.is_terminal:  # where no bar is seen, lines are
+                    at = task.experiment.name
+                    console.print(f"{time.perf_counter() - began:6.0f} s, cell {started + 1} of {len(waiting)}: {at}")
                 progress.update(bar, completed=started, description=f"{task.experiment.name} {_named(task)}")
                 started += 1
 

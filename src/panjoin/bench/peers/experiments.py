@@ -1,15 +1,15 @@
 """The peers as experiments: who joins how fast, with how much memory, and how many cores it takes to beat one of ours.
 
 Every contestant runs on one core and on two. `cores to beat` is the COST of the literature: how many cores a contestant
-would need to be as fast as PanJoin on a single one, if its speed grew in proportion to its cores from the most that
-were measured (that is a prediction, and kind to it; the rates are measured).
+would need to be as fast as PanJoin on a single one: measured where it gets there with the cores that we have, predicted
+where not, as if its speed grew in proportion to its cores from the most that were measured (which is kind to it).
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
@@ -21,6 +21,7 @@ from typing import Any
 from panjoin.bench.experiment import CannotMeasure, Cell, Experiment, Point, Skip, View
 from panjoin.bench.machine import cores as available
 from panjoin.bench.machine import memory
+from panjoin.bench.peers import one_shot as alone
 from panjoin.bench.peers.cores import PeerFailed, watched
 from panjoin.bench.peers.streams import Streams
 from panjoin.errors import StateError
@@ -150,7 +151,8 @@ def cost(rates: dict[str, dict[int, list[float]]]) -> Iterator[Point]:
             enough = [count for count, values in seen.items() if median(values) >= goal]
             most = max(seen)
             needed = float(min(enough)) if enough else goal / median(seen[most]) * most
-            yield Point("cores to beat", "cores", [needed], {"contestant": name}, {"measured": bool(enough)})
+            how = "measured" if enough else "predicted"
+            yield Point("cores to beat", "cores", [needed], {"contestant": name, "how": how})
 
 
 def _cores(wanted: Sequence[int]) -> list[int]:
@@ -243,7 +245,15 @@ def _python(name: str) -> str:
 
 
 def _experiment(
-    name: str, shows: str, timed: str, excluded: str, cells: Callable[[str], list[Cell]], unit: str, *, spark: bool
+    name: str,
+    shows: str,
+    timed: str,
+    excluded: str,
+    cells: Callable[[str], list[Cell]],
+    unit: str,
+    setup: Mapping[str, str],
+    *,
+    spark: bool,
 ) -> Experiment:
     lines = ("contestant", "condition", "S", "cores")
     return Experiment(
@@ -259,39 +269,54 @@ def _experiment(
             View(
                 "Cores to be as fast as PanJoin on one",
                 "cores to beat",
-                ("contestant", "condition", "S"),
+                ("contestant", "condition", "S", "how"),
                 "W",
                 plot=False,
             ),
         ),
         SEED,
         spark=spark,
+        setup=setup,
     )
 
+
+#: How each streaming engine is set up; beside the code of each stands more.
+SETUP = {
+    "panjoin": "stream_join over the user's row DataFrames, BI-Sort, a worker per core",
+    "spark": "its stream-stream join with both bounds on time in the condition; RocksDB with changelog checkpoints, a "
+    "shuffle partition per core",
+    "spark, buckets": "the same for a band: keys in buckets of four times the reach, the right side in each bucket "
+    "that its band touches, the band as a filter behind the equality of buckets",
+    "foreachBatch duckdb, foreachBatch polars": "each micro-batch comes to the driver as Arrow and is joined there as "
+    "in peers.one_shot; the window is cut by time; no state, no recovery",
+    "flink": "SQL interval join in streaming mode, parallelism as many as cores, state on the heap, mini-batches, "
+    "object reuse, CSV files by the file connector",
+    "pathway": "interval_join over CSV files in static mode, PATHWAY_THREADS as many as cores",
+}
 
 EXPERIMENTS = (
     _experiment(
         "one_shot",
         "a window in memory, joined anew with every micro-batch: numpy, DuckDB and Polars beside PanJoin, on one core "
-        "and on two; panjoin: StreamJoin, BI-Sort; numpy: the window kept in key order, np.searchsorted for both ends; "
-        "duckdb: one SQL join over Arrow tables; polars: one lazy join, `join_where` for a band",
+        "and on two",
         "a micro-batch of 32K tuples (fewer where S is large) until all pairs of arrival numbers are there as arrays, "
         "and the batch is stored; contestants take turns",
         "filling the windows, drawing the data, the first batch of each side, comparing the answers",
         one_shot,
         "held by both windows, and at the peak of a push",
+        alone.SETUP,
         spark=False,
     ),
     _experiment(
         "streaming",
         "streaming engines on the same files, with the same pairs found: PanJoin in Spark, Spark's stream-stream join "
-        "(a band through buckets), DuckDB and Polars inside foreachBatch, Flink SQL's and Pathway's interval joins; "
-        "how each is set up stands in src/panjoin/bench/peers",
+        "(a band through buckets), DuckDB and Polars inside foreachBatch, Flink SQL's and Pathway's interval joins",
         "Spark: a whole micro-batch as Spark reports it, source to checkpoint; Flink and Pathway: the whole stream, "
         "the first window included, less the same run on 64 rows",
         "starting the session, the first micro-batch, which fills the windows",
         streaming,
         "all processes together, at their peak",
+        SETUP,
         spark=True,
     ),
 )

@@ -3,8 +3,14 @@
     panjoin     StreamJoin, pairs read; a worker per core
     numpy       the window is kept in key order: a batch is merged in, expired tuples are masked out, and
                 np.searchsorted finds both ends of every range; one core, for numpy has no more
-    duckdb      one SQL join of two Arrow tables without copies; `threads` as many as cores; a band is asked as such
-    polars      one lazy join; POLARS_MAX_THREADS as many as cores; `join_where` for a band
+    duckdb      one SQL join of two Arrow tables without copies; `threads` as many as cores
+    polars      one lazy join; POLARS_MAX_THREADS as many as cores
+
+DuckDB and Polars are asked for a band as for equality: each tuple of the batch, which is the small side, becomes the
+2 * reach + 1 whole numbers that it matches. It is their best: at W = 1M, batches of 32K and S = 1 DuckDB took 25 ms of
+processor time instead of 143 with BETWEEN, and Polars 12 instead of 62 with the better of two ways to say `join_where`.
+(Buckets with the band as a filter took DuckDB 20, but lose where S is large.) It is our band that allows it, being
+narrow and of integers; who has another one pays more.
 
 Everybody answers a batch with all pairs of arrival numbers, in arrays of its own; number and sums of them are compared
 before anything is timed, and number and sums again for each timed batch. Both windows hold W tuples of int32 keys and
@@ -83,8 +89,9 @@ class Duckdb(Peer):
 
         super().__init__(window, reach, cores)
         self._database = duckdb.connect(":memory:", config={"threads": cores})
-        condition = f"b.k BETWEEN w.k - {reach} AND w.k + {reach}" if reach else "b.k = w.k"
-        self._query = f"SELECT b.p AS p, w.id AS id FROM batch b JOIN stored w ON {condition}"  # noqa: S608
+        wanted = f"CAST(unnest(range(k - {reach}, k + {reach + 1})) AS INTEGER)" if reach else "k"
+        batch = f"(SELECT p, {wanted} AS k FROM batch)"  # noqa: S608
+        self._query = f"SELECT b.p AS p, w.id AS id FROM {batch} b JOIN stored w ON b.k = w.k"  # noqa: S608
 
     def join(self, keys: Array, window: Ring) -> Pairs:
         """One query."""
@@ -105,11 +112,10 @@ class Polars(Peer):
 
         batch = pl.LazyFrame({"k": keys, "p": np.arange(len(keys))})
         stored = pl.LazyFrame({"k": window.keys, "id": window.ids})
-        if not self.reach:
-            joined = batch.join(stored, on="k").select("p", "id")
-        else:
-            bounds = stored.select("id", low=pl.col("k") - self.reach, high=pl.col("k") + self.reach)
-            joined = batch.join_where(bounds, pl.col("k") >= pl.col("low"), pl.col("k") <= pl.col("high"))
+        if self.reach:
+            values = pl.int_ranges(pl.col("k") - self.reach, pl.col("k") + self.reach + 1, dtype=pl.Int32)
+            batch = batch.with_columns(values.alias("k")).explode("k")
+        joined = batch.join(stored, on="k")
         found = joined.select("p", "id").collect()
         return found["p"].to_numpy(), found["id"].to_numpy()
 
@@ -178,6 +184,15 @@ class Panjoin(Peer):
         left, right = self._join.push(side, {"k": keys}).pairs()  # type: ignore[arg-type]
         return (left, right) if side == "left" else (right, left)
 
+
+SETUP = {
+    "panjoin": "StreamJoin with BI-Sort, a worker per core, pairs read",
+    "numpy": "windows kept in key order, a batch merged in; np.searchsorted for both ends of each range; one core",
+    "duckdb": "one SQL join per batch of Arrow tables that are not copied, a thread per core; a band as equality with "
+    "each of its whole numbers, which took a sixth of the time of BETWEEN",
+    "polars": "one lazy join per batch, a thread per core; a band as equality with each of its whole numbers, which "
+    "took a fifth of the time of join_where",
+}
 
 PEERS: dict[str, Callable[[int, int, int], Peer]] = {
     "panjoin": Panjoin,
