@@ -20,8 +20,8 @@ from panjoin.bench.tables import table
 from panjoin.cli.app import app
 from panjoin.errors import ParameterError
 
-#: What needs no Spark session.
-LOCAL = [experiment for experiment in catalogue.EXPERIMENTS if not experiment.spark]
+#: What needs neither a Spark session nor a compiled circuit (tests/fpga/test_report.py has those).
+LOCAL = [experiment for experiment in catalogue.EXPERIMENTS if not experiment.spark and not experiment.circuits]
 NAMES = [experiment.name for experiment in LOCAL]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fnmatch import fnmatchcase
 
-from panjoin.bench import engine, index_figures, ratios, scaling, start, system_figures, systems
+from panjoin.bench import engine, hardware, index_figures, ratios, scaling, start, system_figures, systems
 from panjoin.bench.experiment import Experiment
 from panjoin.bench.peers import experiments as peers
 from panjoin.errors import ParameterError
@@ -19,6 +19,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     *ratios.EXPERIMENTS,
     *peers.EXPERIMENTS,
     *start.EXPERIMENTS,
+    *hardware.EXPERIMENTS,
 )
 
 

@@ -30,6 +30,10 @@ UNITS: dict[str, Better] = {
     "rounds": "lower",
     "cores": "lower",
     "MB": "lower",
+    "MHz": "higher",
+    "cells": "lower",
+    "clocks": "lower",
+    "clocks/tuple": "lower",
 }
 
 
@@ -95,3 +99,4 @@ class Experiment:
     paper: str = ""  #: what the paper's text says of the figure; stands beside it in the report
     setup: Mapping[str, str] = field(default_factory=dict)  #: contestant -> the best configuration found for it
     spark: bool = False  #: needs a Spark session: tested with the slow tests
+    circuits: bool = False  #: builds circuits first, which takes minutes: tested with the slow tests

@@ -82,6 +82,10 @@ class Goal:
         return value >= self.threshold if self.bound == "at least" else value <= self.threshold
 
 
+def _least_of_three(values: list[float]) -> float | None:
+    return min(values) if len(values) >= 3 else None
+
+
 def _over(above: float | None, below: float | None) -> float | None:
     return above / below if above is not None and below else None
 
@@ -286,5 +290,62 @@ GOALS = (
             found.value("engine.aggregates", "throughput", answer="count, sum, avg", S=64 * K),
             found.value("engine.aggregates", "throughput", answer="count, sum, avg", S=1),
         ),
+    ),
+    Goal(
+        "fpga",
+        "placed clock of the worker (8 mergers, 8 probers) on an ECP5-85, the slowest of three seeds",
+        "at least",
+        200,
+        "MHz",
+        lambda found: _least_of_three(found.values("fpga.resources", "clock", design="worker")),
+        "the slowest path is nearly all wire: the parts lie far apart on this chip",
+    ),
+    Goal(
+        "fpga",
+        "logic of the worker, as placed",
+        "at most",
+        0.40,
+        "share",
+        lambda found: max(found.values("fpga.resources", "COMB, share", design="worker"), default=None),
+    ),
+    Goal(
+        "fpga",
+        "block RAM of the worker",
+        "at most",
+        0.80,
+        "share",
+        lambda found: max(found.values("fpga.resources", "block RAM, share", design="worker"), default=None),
+    ),
+    Goal(
+        "fpga",
+        "clocks per tuple of a merger, eight of them at full speed",
+        "at most",
+        1.005,
+        "clocks/tuple",
+        lambda found: max(found.values("fpga.units", "clocks per tuple", design="merger-8"), default=None),
+    ),
+    Goal(
+        "fpga",
+        "clocks per tuple of a prober, eight of them at full speed",
+        "at most",
+        1.02,
+        "clocks/tuple",
+        lambda found: max(found.values("fpga.units", "clocks per tuple", design="prober-8"), default=None),
+    ),
+    Goal(
+        "fpga",
+        "share of the modelled memory bandwidth that insertion reaches, the best batch",
+        "at least",
+        0.99,
+        "share",
+        lambda found: max(found.values("fpga.fpga_insert", "share of the modelled bandwidth"), default=None),
+    ),
+    Goal(
+        "fpga",
+        "share of the modelled memory bandwidth that probing reaches, the best batch",
+        "at least",
+        0.99,
+        "share",
+        lambda found: max(found.values("fpga.fpga_probe", "share of the modelled bandwidth"), default=None),
     ),
 )

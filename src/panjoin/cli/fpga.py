@@ -9,6 +9,7 @@ report            everything of docs/hardware.md: measures what is not in the re
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -25,6 +26,7 @@ Preset = Annotated[str, typer.Option(help="Parameters of the hardware, by name."
 Again = Annotated[bool, typer.Option(help="Run the tools also where their result is kept.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
 PRESET = "ecp5-85"
+RECORDS, PAGE = Path("docs/records"), Path("docs/hardware.md")
 
 
 @fpga.command()
@@ -92,6 +94,93 @@ def place(
             Console().print(_slowest(each))
 
 
+@fpga.command()
+def simulate(
+    names: Annotated[list[str] | None, typer.Argument(help="merger-N, prober-N or worker; without, all five.")] = None,
+    *,
+    preset: Preset = PRESET,
+    tuples: Annotated[int, typer.Option(help="Words through each unit.")] = 1 << 16,
+    capacity: Annotated[int, typer.Option(help="Tuples of the worker's subwindow.")] = 1 << 16,
+    batches: Annotated[str, typer.Option(help="Batches that the worker gets, with commas.")] = "1024,8192,65536",
+    as_json: AsJson = False,
+) -> None:
+    """Count clocks per tuple, in a simulation that is compiled on first use (minutes for the worker)."""
+    from panjoin.fpga.flow.steady import steady  # noqa: PLC0415
+
+    sizes, console = _numbers(batches, "batches"), Console(stderr=True, highlight=False, quiet=as_json)
+    chosen = _known(names or ["all"], preset)
+    units: list[Any] = []
+    work: list[Any] = []
+    for name in chosen:
+        with console.status(f"simulating {name}"):
+            if name == "worker":
+                from panjoin.fpga.flow.work import insertions, probings  # noqa: PLC0415
+
+                work += [*insertions(preset, capacity, sizes), *probings(preset, capacity, sizes)]
+            else:
+                units.append(steady(name, preset, tuples))
+    if as_json:
+        typer.echo(
+            json.dumps({"units": [_unit(each) for each in units], "worker": [_work(each) for each in work]}, indent=2)
+        )
+        return
+    if units:
+        table = Table("design", "words", "clocks", "clocks per word")
+        for each in units:
+            table.add_row(each.name, f"{each.tuples:,}", f"{each.clocks:,}", f"{each.clocks_per_tuple:.4f}")
+        Console().print(table)
+    if work:
+        table = Table("worker", "before", "batch", "clocks", "per tuple", "tuples/s", "of the memory's model")
+        for one in work:
+            row = (f"{one.before:,}", f"{one.batch:,}", f"{one.clocks:,}", f"{one.clocks_per_tuple:.3f}")
+            table.add_row(one.operation, *row, f"{one.rate:,.0f}", f"{one.share:.1%}")
+        Console().print(table)
+
+
+@fpga.command()
+def report(
+    *,
+    records: Annotated[Path, typer.Option(help="Directory of the records.")] = RECORDS,
+    to: Annotated[Path, typer.Option(help="The page with the markers; its figures lie in pictures/ beside it.")] = PAGE,
+    scale: Annotated[str, typer.Option(help="toy: a minute or two; small: the page's, an hour.")] = "small",
+    measure: Annotated[bool, typer.Option(help="First measure what has no record yet.")] = True,
+    board_watts: Annotated[float, typer.Option(help="Energy model: the board with FPGA and memory.")] = 7.9,
+    cpu_watts: Annotated[float, typer.Option(help="Energy model: the CPU with all cores.")] = 150.0,
+    cpu_cores: Annotated[int, typer.Option(help="Energy model: cores of that CPU.")] = 20,
+) -> None:
+    """Place and simulate what has no record yet, then write the page's tables; Ctrl-C keeps what is done."""
+    from panjoin.bench.hardware_page import Power, renew  # noqa: PLC0415
+    from panjoin.bench.records import existing  # noqa: PLC0415
+    from panjoin.cli.bench import run  # noqa: PLC0415
+
+    power = Power(board_watts=board_watts, cpu_watts=cpu_watts, cpu_cores=cpu_cores)
+    if measure:
+        run(["fpga.*"], scale=scale, out=records)
+    written = renew(to, existing(records), power)
+    typer.echo(f"renewed {', '.join(map(str, written))}")
+
+
+def _unit(each: Any) -> dict[str, Any]:
+    return {
+        "design": each.name,
+        "words": each.tuples,
+        "clocks": each.clocks,
+        "clocks per word": round(each.clocks_per_tuple, 6),
+    }
+
+
+def _work(each: Any) -> dict[str, Any]:
+    return {
+        "operation": each.operation,
+        "before": each.before,
+        "batch": each.batch,
+        "clocks": each.clocks,
+        "bytes moved": each.moved,
+        "tuples per second": round(each.rate),
+        "share of the modelled bandwidth": round(each.share, 4),
+    }
+
+
 def _placements(found: list[Any]) -> Table:
     from panjoin.fpga.flow.reports import RESOURCES  # noqa: PLC0415
 
@@ -126,7 +215,11 @@ def _known(names: list[str], preset: str) -> list[str]:
 
 
 def _seeds(text: str) -> list[int]:
+    return _numbers(text, "seeds")
+
+
+def _numbers(text: str, what: str) -> list[int]:
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isdigit() for part in parts):
-        raise ParameterError(f"seeds must be whole numbers with commas between, such as 1,2,3, not {text!r}")
+        raise ParameterError(f"{what} must be whole numbers with commas between, such as 1,2,3, not {text!r}")
     return [int(part) for part in parts]

@@ -11,6 +11,8 @@ int32 or int64 here and unsigned there: the sign bit is flipped on the way, whic
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,21 +36,21 @@ static inline void clock_with_memory(Bench *bench, uint32_t *memory) {
 }
 extern "C" long long play(Bench *bench, uint32_t *memory, unsigned long long limit, int *refused) {
     unsigned long long begun = bench->clocks;
-    bits(bench->top.p_commands____valid)[0] = 1;
+    port_commands____valid(bench)[0] = 1;
     clock_with_memory(bench, memory);
-    bits(bench->top.p_commands____valid)[0] = 0;
-    for (*refused = 0; !bits(bench->top.p_commands____ready)[0]; clock_with_memory(bench, memory)) {
-        *refused |= bits(bench->top.p_refused)[0];
+    port_commands____valid(bench)[0] = 0;
+    for (*refused = 0; !port_commands____ready(bench)[0]; clock_with_memory(bench, memory)) {
+        *refused |= port_refused(bench)[0];
         if (bench->clocks - begun > limit) return -1;
     }
     return bench->clocks - begun;
 }
 """
 _STORAGE = """\
-    if (bits(bench->top.p_write{u})[0]) for (int i = 0; i < {parts}; i++)
-        memory[(uint64_t) bits(bench->top.p_write__at{u})[0] * {parts} + i] = bits(bench->top.p_write__data{u})[i];
+    if (port_write{u}(bench)[0]) for (int i = 0; i < {parts}; i++)
+        memory[(uint64_t) port_write__at{u}(bench)[0] * {parts} + i] = port_write__data{u}(bench)[i];
     for (int i = 0; i < {parts}; i++)
-        bits(bench->top.p_read__data{u})[i] = memory[(uint64_t) bits(bench->top.p_read__at{u})[0] * {parts} + i];
+        port_read__data{u}(bench)[i] = memory[(uint64_t) port_read__at{u}(bench)[0] * {parts} + i];
 """
 
 _netlists: dict[Params, Netlist] = {}
@@ -65,9 +67,9 @@ def room(params: Params) -> int:
 
 
 class Machine:
-    """See the head of this file. Not for several threads at once."""
+    """See the head of this file. Not for several threads at once. `made` is another simulator's `build`."""
 
-    def __init__(self, params: Params) -> None:
+    def __init__(self, params: Params, made: Callable[[Netlist, str], Path] | None = None) -> None:
         try:
             from panjoin.fpga.designs import design  # noqa: PLC0415  (an extra)
             from panjoin.fpga.worker import command_layout  # noqa: PLC0415
@@ -81,7 +83,7 @@ class Machine:
         self._layout = command_layout(params)
         parts = params.word_bits // 32
         storage = "".join(_STORAGE.format(u=u, parts=parts) for u in range(params.ports + 1))
-        self._simulation = Simulation(_netlists[params], _DRIVER.replace("STORAGE", storage))
+        self._simulation = Simulation(_netlists[params], _DRIVER.replace("STORAGE", storage), made)
         library = self._simulation.library
         library.play.restype = ctypes.c_longlong
         library.play.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_ulonglong, ctypes.c_void_p]

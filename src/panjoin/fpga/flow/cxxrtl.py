@@ -6,9 +6,9 @@
         bench["result__payload"]
 
 One clock through Python costs a few microseconds; where that is too slow, `driver` is C++ text that is compiled into
-the same object: it sees `struct Bench { cxxrtl_design::p_top top; ... }`, `cycle(bench)`, and the ports as members
-`top.p_<name>` (CXXRTL doubles underscores), and what it declares `extern "C"` is reached as `bench.library.<name>`,
-with `bench.handle` as the `Bench *`.
+the same object: it sees `Bench`, `cycle(bench)`, `settle(bench)`, and the words of a port as `port_<name>(bench)` (in
+the name, underscores are doubled), and what it declares `extern "C"` is reached as `bench.library.<name>`, with
+`bench.handle` as the `Bench *`.
 
 Invariant: the clock is only moved by `cycle`. After it, registers have their new values and outputs show them;
 inputs that are set afterwards reach combinational outputs with `settle`, or with the next clock.
@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import ctypes
 import re
+from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 from types import TracebackType
@@ -70,11 +71,11 @@ def build(design: Netlist, driver: str = "") -> Path:
 
 
 class Simulation:
-    """A running design; ports are read and set by name."""
+    """A running design; ports are read and set by name. `made` is another simulator's `build`."""
 
-    def __init__(self, design: Netlist, driver: str = "") -> None:
+    def __init__(self, design: Netlist, driver: str = "", made: Callable[[Netlist, str], Path] | None = None) -> None:
         self.ports = {each.name: each for each in design.ports}
-        self.library = ctypes.CDLL(str(build(design, driver)))
+        self.library = ctypes.CDLL(str((build if made is None else made)(design, driver)))
         self.library.bench_new.restype = ctypes.c_void_p
         self.library.bench_clocks.restype = ctypes.c_ulonglong
         self.handle = ctypes.c_void_p(self.library.bench_new())

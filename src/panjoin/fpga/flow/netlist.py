@@ -21,7 +21,7 @@ from panjoin.fpga.flow.tools import REMEDY
 
 TOP = "top"
 CLOCK, RESET = "clk", "rst"
-_PORT = re.compile(r"^  wire width (\d+) (input|output) \d+ +(?:signed +)?\\(\S+)$", re.MULTILINE)
+_PORT = re.compile(r"^  wire (?:width (\d+) )?(input|output) \d+ +(?:signed +)?\\(\S+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Netlist:
         """Of the top module, clock and reset among them."""
         start = self.text.index(f"module \\{TOP}\n")
         top = self.text[start : self.text.index("\nend\n", start)]
-        return tuple(Port(name, int(width), way) for width, way, name in _PORT.findall(top))
+        return tuple(Port(name, int(width or 1), way) for width, way, name in _PORT.findall(top))
 
 
 def netlist(component: Any, platform: Any = None) -> Netlist:

@@ -38,32 +38,37 @@ class Steady:
 
 def steady(name: str, params: Params | str, tuples: int, seed: int = 1) -> Steady:
     """Let a bank of units work through `tuples` words each, and check what comes out."""
-    units = re.fullmatch(r"(merger|prober)-(\d+)", name)
-    if units is None:
-        raise ParameterError(f"steady state is measured of merger-N and prober-N, not of {name!r}")
-    if tuples < 2 or tuples % 2:
-        raise ParameterError(f"tuples must be an even number of at least 2, not {tuples}")
     chosen = preset(params) if isinstance(params, str) else params
     if chosen.key_bits != 32 or chosen.payload_bits != 32:
         raise ParameterError(
             f"words are packed for 32-bit keys and payloads, not {chosen.key_bits} and {chosen.payload_bits}"
         )
-    design = netlist(designs.design(name, chosen))
-    rng = np.random.default_rng(seed)
-    half = tuples // 2
-    keys = [np.sort(rng.integers(0, 1 << 32, (2, half), dtype=np.uint64), axis=1) for _ in range(int(units[2]))]
-    given, wanted = {}, {}
-    for at, (one, other) in enumerate(keys):
-        inputs = ("a", "b") if units[1] == "merger" else ("tuples", "bounds")
-        given[f"u{at}_{inputs[0]}"] = _slice(one)
-        given[f"u{at}_{inputs[1]}"] = _slice(other, wide=units[1] == "prober")
-        wanted[f"u{at}_o"] = 1 + (tuples if units[1] == "merger" else half)
-    played = play(design, given, wanted)
-    for at, (one, other) in enumerate(keys):
-        came = played.words[f"u{at}_o"][:-1, 0]
-        right = np.sort(np.concatenate((one, other))) if units[1] == "merger" else np.searchsorted(one, other)
-        assert np.array_equal(came, right.astype(np.uint32)), f"unit {at} of {name} is wrong (seed {seed})"
+    if tuples < 2 or tuples % 2:
+        raise ParameterError(f"tuples must be an even number of at least 2, not {tuples}")
+    given, wanted = slices(name, tuples // 2, seed)
+    played = play(netlist(designs.design(name, chosen)), given, wanted)
+    for unit, came in played.words.items():
+        inputs = [words[:-1, 0] for stream, words in given.items() if stream.startswith(unit.removesuffix("o"))]
+        merges = name.startswith("merger")
+        right = np.sort(np.concatenate(inputs)) if merges else np.searchsorted(inputs[0], inputs[1])
+        assert np.array_equal(came[:-1, 0], right.astype(np.uint32)), f"{unit} of {name} is wrong (seed {seed})"
     return Steady(name, tuples, played.clocks)
+
+
+def slices(name: str, half: int, seed: int = 1) -> tuple[dict[str, Words], dict[str, int]]:
+    """A closed slice of `half` ascending words for each input of a bank, and how many words its outputs then give."""
+    units = re.fullmatch(r"(merger|prober)-(\d+)", name)
+    if units is None:
+        raise ParameterError(f"slices are for merger-N and prober-N, not for {name!r}")
+    merges = units[1] == "merger"
+    rng = np.random.default_rng(seed)
+    given, wanted = {}, {}
+    for at in range(int(units[2])):
+        for stream in ("a", "b") if merges else ("tuples", "bounds"):
+            keys = np.sort(rng.integers(0, 1 << 32, half, dtype=np.uint64))
+            given[f"u{at}_{stream}"] = _slice(keys, wide=not merges)
+        wanted[f"u{at}_o"] = 1 + (2 * half if merges else half)
+    return given, wanted
 
 
 def _slice(keys: np.ndarray, *, wide: bool = False) -> Words:
