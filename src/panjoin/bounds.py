@@ -92,6 +92,13 @@ class JoinKeys:
         if self._band_bits < needed:
             self.exact = False
 
+    @property
+    def unconverted(self) -> bool:
+        """Whether the key is that of one column in its own type: of a column of whole numbers, the number itself."""
+        if self._code is None:
+            return self._edges is not None
+        return self._edges is None and self._code.unconverted
+
     # ---- parts of the condition, for those who deal tuples out ----
 
     @property

@@ -42,6 +42,8 @@ class EqualityCode:
         packs = all(part.exact for part in self.parts) and sum(widths) <= 64
         self.exact = packs
         self.alone = len(self.parts) == 1 and packs  # the codec's own keys, as they are
+        #: The codec is that of the columns themselves, not of the type that the comparison converts them to.
+        self.unconverted = self.alone and self.parts[0].unconverted
         #: Codes are signed numbers of so many bits.
         self.bits = _signed_bits(self.parts[0]) if self.alone else sum(widths) if packs else BITS_OF_HASH
         self.dtype = np.dtype(np.int32 if self.bits <= 32 else np.int64)
@@ -85,7 +87,7 @@ class _Part:
         common = common_kind(kinds["left"], kinds["right"])
         assert common is not None  # binding has compiled the comparison
         self._names, self._bound, self._kinds = names, bound, kinds
-        self.hashed, self.exact = common.family in ("string", "binary"), True
+        self.hashed, self.exact, self.unconverted = common.family in ("string", "binary"), True, False
         self._encode: Callable[[Side, Any], Codes]
         if "null" in (kinds["left"].family, kinds["right"].family):
             self.lowest, self.highest = 0, 0
@@ -93,7 +95,7 @@ class _Part:
         elif _comparable_as_they_are(kinds["left"], kinds["right"]):
             codecs = {side: codec(bound.type_of(side, name)) for side, name in names.items()}
             self._take_range([*codecs.values()])
-            self.exact = not self.hashed
+            self.exact, self.unconverted = not self.hashed, True
             self._encode = lambda side, array: codecs[side].encode(array, names[side])
         else:
             self._convert(common)

@@ -326,3 +326,32 @@ def test_swapping_the_sides_swaps_the_pairs():
     )
     assert {(j, i) for i, j in answer_of(swapped)} == set(answer_of(asked))
     assert "band_lopsided" in PREDICATES
+
+
+NUMBER_TYPES = [
+    pa.int16(), pa.int32(), pa.int64(), pa.float32(), pa.float64(),
+    pa.decimal128(9, 2), pa.decimal128(18, 0), pa.decimal128(18, 3),
+]  # fmt: skip
+CONDITIONS = {
+    "left.x = right.y": lambda x, y: x == y,
+    "left.x != right.y": lambda x, y: x != y,
+    "left.x <= right.y": lambda x, y: x <= y,
+    "left.x BETWEEN right.y - 1 AND right.y + 1": lambda x, y: abs(x - y) <= 1,
+}
+
+
+@pytest.mark.parametrize("on", CONDITIONS)
+@pytest.mark.parametrize("second", NUMBER_TYPES, ids=str)
+@pytest.mark.parametrize("first", NUMBER_TYPES, ids=str)
+def test_numbers_of_any_two_types_meet_whichever_comes_first(first, second, on):
+    numbers = [3, 0, 2, 1]
+    batches = {
+        "left": pa.table({"x": pa.array([str(each) for each in numbers]).cast(first)}),
+        "right": pa.table({"y": pa.array([str(each) for each in numbers]).cast(second)}),
+    }
+    expected = [(i, j) for i, x in enumerate(numbers) for j, y in enumerate(numbers) if CONDITIONS[on](x, y)]
+    for sides in (("left", "right"), ("right", "left")):
+        with pj.StreamJoin(on=on, window=pj.CountWindow(10), workers=1) as join:
+            found = [join.push(side, batches[side]).pairs() for side in sides]
+        pairs = [pair for left, right in found for pair in zip(left.tolist(), right.tolist(), strict=True)]
+        assert sorted(pairs) == expected, sides

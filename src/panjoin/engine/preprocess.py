@@ -57,6 +57,6 @@ def _in_key_order(spec: JoinSpec, side: Side, rows: pa.RecordBatch, keys: Array,
     condition = spec.condition
     parts = [*condition.equalities, *([] if condition.band is None else [condition.band])]
     names = list(dict.fromkeys(getattr(part, side) for part in parts))
-    if len(parts) == 1 and rows.schema.field(names[0]).type == _WHOLE_NUMBERS.get(keys.dtype):
+    if spec.keys.unconverted and rows.schema.field(names[0]).type == _WHOLE_NUMBERS.get(keys.dtype):
         return pa.RecordBatch.from_arrays([pa.array(keys)], names)  # a column of whole numbers is its own key: no copy
     return rows.select(names).take(pa.array(order)) if names else rows.slice(0, len(order))
