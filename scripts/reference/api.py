@@ -90,6 +90,14 @@ MODULES = (
         (Name("stream_join"), Name("session")),
     ),
     Module(
+        "panjoin.spark.packed",
+        "Files in and out of a join without rows in between.",
+        (
+            *map(Name, ("read", "write", "unpack")),
+            Name("PackedSource", ("withWatermark", "schema", "columns"), made=False),
+        ),
+    ),
+    Module(
         "panjoin.spark.metrics",
         "What a running query tells of itself.",
         (

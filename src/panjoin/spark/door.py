@@ -70,7 +70,7 @@ def refuse_with_table(options: Options, table: Side) -> None:
         )
 
 
-def refuse_columns(condition: Condition, window: Window, left: DataFrame, right: DataFrame, streaming: bool) -> None:
+def refuse_columns(condition: Condition, window: Window, left: Any, right: Any, streaming: bool) -> None:
     """Refuse a missing column; for two streams that are joined by time, a missing watermark."""
     for side, frame in zip(SIDES, (left, right), strict=True):
         refuse_missing(condition, window, side, frame.schema)
@@ -78,7 +78,7 @@ def refuse_columns(condition: Condition, window: Window, left: DataFrame, right:
             _refuse_without_watermark(side, frame, window.on[SIDES.index(side)])
 
 
-def _refuse_without_watermark(side: Side, frame: DataFrame, column: str) -> None:
+def _refuse_without_watermark(side: Side, frame: Any, column: str) -> None:
     marked = [field.name for field in frame.schema.fields if WATERMARK in field.metadata]
     if column not in marked:
         there = f"; its watermark is on {marked[0]!r}" if marked else ""
@@ -125,6 +125,16 @@ def _needs_one(options: Options, placed: Placement) -> tuple[str, str] | None:
     if options.how != "inner" and options.placement == "arrival":
         return f"how={options.how!r} with placement='arrival'", "placement='key', or "
     return None
+
+
+def refuse_packed(packed: bool, event_time: str | None, streaming: bool) -> None:
+    """Refuse blocks where rows are meant."""
+    if packed and event_time is not None:
+        raise ParameterError(
+            f"event_time={event_time!r} is a column of rows, and packed=True gives blocks; leave one of them out"
+        )
+    if packed and not streaming:
+        raise ParameterError("packed=True is for streams: two static sides give rows; leave it out, and use .write")
 
 
 def refuse_form(options: Options) -> None:

@@ -26,6 +26,7 @@ from pyspark.sql.types import StructField, StructType
 from panjoin import index as structures
 from panjoin.engine.build import LEFT_ONLY, specify
 from panjoin.errors import ParameterError
+from panjoin.expression import Side
 from panjoin.names import SUFFIXES, joined_schema
 from panjoin.options import Options
 from panjoin.predicate import Condition, parse
@@ -33,7 +34,8 @@ from panjoin.records import refuse_duplicates
 from panjoin.spark import door
 from panjoin.spark.event_time import refuse_event_time, with_event_time
 from panjoin.spark.metrics import COLUMN, metric_name
-from panjoin.spark.pack import MESSAGE_DDL, Packer, Unpacker
+from panjoin.spark.pack import MESSAGE_DDL, Packer, Repacker, Unpacker
+from panjoin.spark.packed import PackedSource, marked
 from panjoin.spark.partial import Combiner, adds_up
 from panjoin.spark.placement import Placement
 from panjoin.spark.plan import SIDES, JoinPlan
@@ -44,10 +46,12 @@ from panjoin.spark.table import Asker, TableJoin, beside
 from panjoin.spark.worker_keys import worker_key
 from panjoin.window import Window
 
+Tuples = DataFrame | PackedSource  #: what a side may be
+
 
 def stream_join(
-    left: DataFrame,
-    right: DataFrame,
+    left: DataFrame | PackedSource,
+    right: DataFrame | PackedSource,
     *,
     on: str | Condition,
     window: Window,
@@ -63,6 +67,7 @@ def stream_join(
     resident: Any = None,
     resident_limit: Any = None,
     placement: str = "auto",
+    packed: bool = False,
 ) -> DataFrame:
     """The matches of two DataFrames, as a DataFrame: streaming if one of them is.
 
@@ -81,6 +86,7 @@ def stream_join(
     - `name` is how messages and metrics speak of this join.
     - `event_time` names a column to add to the rows: the later of the two event times, which carries the watermark, for
       windowed aggregations.
+    - `packed` gives the result in blocks, for `panjoin.spark.packed.write`; a side may be a `packed.read`.
     - `index`, `subwindow` and `partitions` choose what windows are made of; they change the speed, never the answer.
     - `resident` is a directory on the executors for the windows' files (None: Spark's local directories),
       `resident_limit` the bytes that one executor may put there, such as "8g".
@@ -99,6 +105,7 @@ def stream_join(
         door.refuse_with_table(options, SIDES[int(left.isStreaming)])
     if event_time is not None:
         refuse_event_time(event_time, window, options.how, options.emit, streaming)
+    door.refuse_packed(packed, event_time, left.isStreaming or right.isStreaming)
     door.refuse_window(window, left.isStreaming or right.isStreaming)
     condition = parse(on)
     cased = str(spark.conf.get("spark.sql.caseSensitive", "false")).lower() == "true"
@@ -117,7 +124,7 @@ def stream_join(
     plan = JoinPlan.of(condition, window, schemas, options, name or "the join")
     plan = replace(plan, residence=Residence.of(resident, resident_limit))
     result = _result_type(plan, left.schema, right.schema, schemas, cased)
-    joined = _assembled(plan, left, right, result)
+    joined = _assembled(plan, left, right, result, packed)
     return joined if event_time is None else with_event_time(joined, event_time, plan, left.schema, right.schema)
 
 
@@ -126,15 +133,16 @@ def arrow_schema(schema: StructType) -> pa.Schema:
     return to_arrow_schema(schema, timezone="UTC")
 
 
-def _assembled(plan: JoinPlan, left: DataFrame, right: DataFrame, result: StructType) -> DataFrame:
+def _assembled(plan: JoinPlan, left: Tuples, right: Tuples, result: StructType, packed: bool) -> DataFrame:
+    schema, adding = arrow_schema(result), adds_up(plan.spec().form, plan.workers)
     if left.isStreaming != right.isStreaming:
-        return _with_table(plan, left, right, result)
+        messages, table = _with_table(plan, left, right)
+        return _given(messages, TableJoin(plan, table, schema), result, packed)
     messages = _packed(plan, 0, left).unionAll(_packed(plan, 1, right))
     if not plan.by_key:
         keys = [sf.lit(worker_key(number)).cast("int") for number in range(plan.workers)]
         messages = messages.withColumn("worker", sf.explode(sf.array(*keys)))
     workers = messages.groupBy("worker")
-    schema, adding = arrow_schema(result), adds_up(plan.spec().form, plan.workers)
     if not left.isStreaming:
         if not adding:
             return workers.applyInArrow(StaticJoin(plan, schema).rows, result)
@@ -144,25 +152,36 @@ def _assembled(plan: JoinPlan, left: DataFrame, right: DataFrame, result: Struct
         answers = workers.transformWithState(JoinProcessor(plan), ANSWER_DDL, "Append", timed)
         name = metric_name(plan.name, secrets.token_hex(4))
         answers = answers.observe(name, sf.collect_list("progress").alias(COLUMN))
-    if not adding:
-        return answers.mapInArrow(Unpacker(schema), result)
-    labelled = answers.where("label IS NOT NULL").repartition(plan.workers, "label")
-    return labelled.mapInArrow(Combiner(plan, schema), result)
+    if adding:
+        labelled = answers.where("label IS NOT NULL").repartition(plan.workers, "label")
+        return _given(labelled, Combiner(plan, schema), result, packed)
+    if packed:
+        return marked(answers.where("payload IS NOT NULL"), result)
+    return answers.mapInArrow(Unpacker(schema), result)
 
 
-def _with_table(plan: JoinPlan, left: DataFrame, right: DataFrame, result: StructType) -> DataFrame:
+def _given(frame: DataFrame, maker: Any, result: StructType, packed: bool) -> DataFrame:
+    if packed:
+        return marked(frame.mapInArrow(Repacker(maker, maker.schema), "payload binary"), result)
+    return frame.mapInArrow(maker, result)
+
+
+def _with_table(plan: JoinPlan, left: Tuples, right: Tuples) -> tuple[DataFrame, Side]:
     stream, table = (0, 1) if left.isStreaming else (1, 0)
     frames = left, right
     messages = beside(_packed(plan, stream, frames[stream], Asker), _packed(plan, table, frames[table]))
-    return messages.mapInArrow(TableJoin(plan, SIDES[table], arrow_schema(result)), result)
+    return messages, SIDES[table]
 
 
-def _packed(plan: JoinPlan, number: int, frame: DataFrame, wrap: Any = None) -> DataFrame:
+def _packed(plan: JoinPlan, number: int, frame: Tuples, wrap: Any = None) -> DataFrame:
     side, schema = SIDES[number], plan.schemas[number]
+    packer = Packer(side, schema, plan.placement(), plan.numbered)
+    carrier = packer if wrap is None else wrap(packer)
+    if isinstance(frame, PackedSource):
+        return frame.messages(carrier, schema)
     quoted = [f"`{name.replace('`', '``')}`" for name in schema.names]
     frame = frame.select(*[sf.col(name).alias(f"c{at}") for at, name in enumerate(quoted)])  # mapInArrow quotes none
-    packer = Packer(side, schema, plan.placement(), plan.numbered)
-    return frame.mapInArrow(packer if wrap is None else wrap(packer), MESSAGE_DDL)
+    return frame.mapInArrow(carrier, MESSAGE_DDL)
 
 
 def _result_type(

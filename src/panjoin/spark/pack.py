@@ -14,7 +14,7 @@ and the same when Spark repeats a micro-batch. Partitions and tasks without rows
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -109,6 +109,19 @@ class Unpacker:
             for payload in batch.column(0).drop_null():
                 for rows in opened(payload.as_buffer()):
                     yield pa.RecordBatch.from_arrays(rows.columns, schema=self.schema)
+
+
+@dataclass(frozen=True)
+class Repacker:
+    """For `mapInArrow`: what makes rows of a result, made to give payloads of them instead."""
+
+    maker: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+    schema: pa.Schema
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The payloads of this task."""
+        for _, payload in payloads(self.maker(batches), self.schema):
+            yield pa.RecordBatch.from_arrays([_binary(payload)], ["payload"])
 
 
 @dataclass(frozen=True)
