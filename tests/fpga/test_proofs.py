@@ -12,13 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from amaranth.hdl import Assert, Assume, Cat, Module, Mux, Signal
+from amaranth.hdl import Assert, Assume, Cat, Module, Mux, Signal, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
+from panjoin.fpga.boundary import Boundary
 from panjoin.fpga.fifo import Fifo
 from panjoin.fpga.flow import tools
 from panjoin.fpga.flow.netlist import netlist
+from panjoin.fpga.marks import Marks
 from panjoin.fpga.merger import Merger
 from panjoin.fpga.params import Params
 from panjoin.fpga.prober import Prober
@@ -172,6 +174,111 @@ class ProberSpec(wiring.Component):
         return m
 
 
+def waits_as_it_was(m: Module, stream: Any, word: Any) -> None:
+    """The contract of whoever offers: a word stays as it is until it is taken."""
+    waits, waited = Signal(), Signal(len(word))
+    m.d.sync += [waits.eq(stream.valid & ~stream.ready), waited.eq(word)]
+    with m.If(waits):
+        m.d.comb += Assume(stream.valid & (word == waited))
+
+
+def stays_as_it_is(m: Module, stream: Any, taken: Any) -> None:
+    """The same, proven of an output."""
+    waits, waited, word = Signal(), Signal(len(Cat(stream.payload))), Cat(stream.payload)
+    m.d.sync += [waits.eq(stream.valid & ~taken), waited.eq(word)]
+    with m.If(waits):
+        m.d.comb += [Assert(stream.valid), Assert(word == waited)]
+
+
+class BoundarySpec(wiring.Component):
+    """Free keys with numbers; the bounds come in order, and each is its key moved by the offset, within the type."""
+
+    def __init__(self, *, leaky: bool) -> None:
+        self._leaky = leaky
+        super().__init__({"offer": In(1), "key": In(3), "end": In(1), "offset": In(signed(8)), "accept": In(1)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.boundary = boundary = Boundary(TINY)
+        given, taken, started, offset = Signal(NUMBERS), Signal(NUMBERS), Signal(), Signal(signed(8))
+        m.d.sync += [started.eq(1), offset.eq(self.offset)]
+        with m.If(started):
+            m.d.comb += Assume(offset == self.offset)
+        i, o = boundary.i, boundary.o
+        m.d.comb += [
+            boundary.offset.eq(self.offset),
+            i.valid.eq(self.offer),
+            i.payload.key.eq(Mux(self.end, 0, self.key << 3)),
+            i.payload.end.eq(self.end),
+            i.payload.payload.eq(Cat(given, self.key)),
+            o.ready.eq(1 if self._leaky else self.accept),
+        ]
+        waits_as_it_was(m, i, Cat(self.key, self.end))
+        stays_as_it_is(m, o, self.accept)
+        with m.If(i.valid & i.ready):
+            m.d.sync += given.eq(given + 1)
+        moved = Signal(signed(12))
+        m.d.comb += moved.eq((o.payload.payload[NUMBERS:] << 3) + self.offset)
+        with m.If(o.valid):
+            m.d.comb += Assert(o.payload.payload[:NUMBERS] == taken)
+            with m.If(o.payload.end):
+                m.d.comb += Assert(o.payload.key == 0)
+            with m.Elif(moved < 0):
+                m.d.comb += Assert(o.payload.key == 0)
+            with m.Elif(moved > 64):
+                m.d.comb += Assert(o.payload.key == 64)
+            with m.Else():
+                m.d.comb += Assert(o.payload.key == moved)
+            with m.If(self.accept):
+                m.d.sync += taken.eq(taken + 1)
+        return m
+
+
+class MarksSpec(wiring.Component):
+    """Numbered tuples, some of them the last of a partition, and numbered limits; a limit has the highest bit set."""
+
+    def __init__(self, *, leaky: bool) -> None:
+        self._leaky = leaky
+        super().__init__({name: In(1) for name in ("offer", "tail", "end", "offer_limit", "accept")})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.marks = marks = Marks(TINY)
+        given, taken, limits, marked = (Signal(NUMBERS, name=name) for name in ("given", "taken", "limits", "marked"))
+        owed, last = Signal(), Signal(NUMBERS)
+        i, o = marks.i, marks.o
+        m.d.comb += [
+            Assume(~(self.tail & self.end)),
+            i.valid.eq(self.offer),
+            i.payload.tail.eq(self.tail),
+            i.payload.word.end.eq(self.end),
+            i.payload.word.key.eq(Cat(given, given[:2])),
+            i.payload.word.payload.eq(Cat(given, self.tail)),
+            marks.limits.valid.eq(self.offer_limit),
+            marks.limits.payload.eq(Cat(limits, limits[:2], 1)),
+            o.ready.eq(1 if self._leaky else self.accept),
+        ]
+        waits_as_it_was(m, i, Cat(self.tail, self.end))
+        waits_as_it_was(m, marks.limits, limits)
+        stays_as_it_is(m, o, self.accept)
+        with m.If(i.valid & i.ready):
+            m.d.sync += given.eq(given + 1)
+        with m.If(marks.limits.valid & marks.limits.ready):
+            m.d.sync += limits.eq(limits + 1)
+        is_mark, number = o.payload.key[-1], o.payload.payload[:NUMBERS]
+        with m.If(o.valid):
+            m.d.comb += Assert(is_mark == owed)
+            with m.If(is_mark):
+                m.d.comb += [Assert(o.payload.key[:NUMBERS] == marked), Assert(number == last)]
+            with m.Else():
+                m.d.comb += Assert(number == taken)
+            with m.If(self.accept & is_mark):
+                m.d.sync += [marked.eq(marked + 1), owed.eq(0)]
+            with m.If(self.accept & ~is_mark):
+                m.d.sync += [taken.eq(taken + 1), last.eq(number), owed.eq(o.payload.payload[NUMBERS])]
+        return m
+
+
 def holds(spec: Any, how: str, directory: Path) -> bool:
     """True when yosys proves every assertion; False when it shows a run that breaks one."""
     (directory / "spec.il").write_text(netlist(spec).text, encoding="utf-8")
@@ -199,8 +306,18 @@ def test_merger_and_prober_keep_their_words_in_every_run_from_the_start(spec: An
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("spec", [BoundarySpec, MarksSpec])
+def test_boundary_generator_and_marks_keep_their_words_and_say_what_they_should(spec: Any, tmp_path: Path) -> None:
+    assert holds(spec(leaky=False), "-seq 20", tmp_path)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    "spec", [lambda: QueueSpec(2, leaky=True), lambda: MergerSpec(leaky=True), lambda: ProberSpec(leaky=True)]
+    "spec",
+    [
+        lambda: QueueSpec(2, leaky=True),
+        *(lambda each=each: each(leaky=True) for each in (MergerSpec, ProberSpec, BoundarySpec, MarksSpec)),
+    ],
 )
 def test_a_proof_with_a_consumer_that_lies_is_refuted(spec: Any, tmp_path: Path) -> None:
     assert not holds(spec(), "-seq 16", tmp_path)

@@ -148,3 +148,35 @@ def test_a_large_capacity_is_sent_to_the_software() -> None:
         ParameterError, match=r"capacity must be at most 131072 for bi-sort-rtl, not 131073: .* 'bi-sort'"
     ):
         create("bi-sort-rtl", capacity=131_073)
+
+
+def test_a_batch_that_does_not_ascend_goes_in_complete_and_the_worker_goes_on(machine: Machine) -> None:
+    rng = np.random.default_rng(8)
+    machine.command(op=Op.CREATE, count=2_000, buffer=1, partition_bits=4)
+    keys = rng.integers(-50, 50, 1_200).astype(np.int32)
+    for at in (0, 700):
+        half = keys[at : at + 700]
+        machine.put(region(PARAMS, BATCH), half, np.arange(at, at + len(half)))
+        machine.command(op=Op.INSERT, count=len(half))
+    assert sorted(part(machine, "main", MAIN)[1]) == list(range(1_200))
+    machine.command(op=Op.PROBE, count=500, low=0, high=1)  # its positions mean nothing; it ends
+    machine.command(op=Op.CREATE, count=100, buffer=1, partition_bits=4)
+    machine.put(region(PARAMS, BATCH), np.arange(10, dtype=np.int32), np.arange(10))
+    machine.command(op=Op.INSERT, count=10)
+    assert part(machine, "main", MAIN)[0].tolist() == list(range(10))
+
+
+@pytest.mark.parametrize(("capacity", "size"), [(5, 5), (16, 3), (17, 17), (1_000, 999)])
+def test_partitions_may_be_more_than_tuples_and_need_not_divide_them(
+    machine: Machine, capacity: int, size: int
+) -> None:
+    keys = np.arange(0, 3 * size, 3, dtype=np.int32)
+    machine.command(op=Op.CREATE, count=capacity, buffer=1, partition_bits=4)
+    machine.put(region(PARAMS, BATCH), keys, np.arange(size))
+    machine.command(op=Op.INSERT, count=size)
+    asked = np.array([INFO.min, -1, 0, 1, 3 * size - 3, 3 * size - 2, INFO.max], dtype=np.int32)
+    machine.put(region(PARAMS, BATCH), asked, np.arange(len(asked)))
+    machine.command(op=Op.PROBE, count=len(asked), low=0, high=1)
+    for moved, place in ((0, LOW), (1, HIGH)):
+        expected = np.searchsorted(keys, asked.astype(np.int64) + moved)
+        assert machine.positions(region(PARAMS, place), len(asked)).tolist() == expected.tolist()

