@@ -14,8 +14,16 @@ from typing import NamedTuple
 from tests.faults.records import Tally, slug
 
 #: Where classes are; the parts of the table come in this order.
-MODULES: tuple[str, ...] = ("tests.faults.kills", "tests.faults.restarts", "tests.faults.damage")
-PARTS = ("kills", "space", "settings", "restarts", "damage", "inputs", "load")
+MODULES: tuple[str, ...] = (
+    "tests.faults.worlds",
+    "tests.faults.kills",
+    "tests.faults.space",
+    "tests.faults.settings",
+    "tests.faults.restarts",
+    "tests.faults.damage",
+    "tests.faults.golden",
+)
+PARTS = ("simulation", "kills", "space", "settings", "restarts", "damage", "inputs", "load", "security")
 
 
 class Class(NamedTuple):

@@ -11,14 +11,27 @@ from __future__ import annotations
 
 import os
 import random
+import tomllib
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
+from numba import njit
+
+from panjoin.bench.experiment import Cell, Experiment, Point
+from panjoin.bench.records import Records, record
+from panjoin.directories import private_directory
 from panjoin.errors import DamageError
+from panjoin.job.check import checked
+from panjoin.job.document import read
+from panjoin.job.places import Places
+from panjoin.job.problems import JobError
+from panjoin.kernels import code_cache
 from tests.faults.catalogue import Class
 from tests.faults.records import Tally
 from tests.faults.simulated import Simulated
 from tests.faults.trial import SHAPES
+from tests.job import files as jobs
 
 HARMS = ("flip", "cut", "remove")
 
@@ -106,6 +119,99 @@ def resident_harmed(directory: Path, seeds: range) -> Tally:
     return tally
 
 
+# ---- records of benchmarks ----
+
+_LINES = 8
+
+
+def records_harmed(directory: Path, seeds: range) -> Tally:
+    """A file of records; what is read must be what was written, or less of it: that is measured again."""
+    tally = Tally()
+    for seed in seeds:
+        rng = random.Random(f"records {seed}")
+        place = directory / f"records{seed}"
+        written = Records(place)
+        for number in range(_LINES):
+            point = Point("throughput", "tuples/s", [rng.random() * 1e6, rng.random()], {"batch": number}, {"found": 5})
+            written.append([record(_EXPERIMENT, "toy", Cell({"cell": number}, list), point)])
+        path = place / f"{_EXPERIMENT.name}.jsonl"
+        blob = harmed(path.read_bytes(), HARMS[seed % len(HARMS)], rng)
+        path.unlink() if blob is None else path.write_bytes(blob)
+        try:
+            found = list(Records(place))
+        except DamageError as error:
+            tally.case(seed, undetected=str(path) not in str(error))
+            continue
+        known = {each.key: each for each in written}
+        tally.case(seed, f"{found}", wrong=sum(known.get(each.key) != each for each in found))
+    return tally
+
+
+_EXPERIMENT = Experiment("harmed", "what it shows", "all", "nothing", lambda scale: [], (), seed=7)
+
+
+# ---- job files ----
+
+
+def jobs_harmed(directory: Path, seeds: range) -> Tally:
+    """A job file, as text that anybody may write: what is understood is what it says now, or a JobError."""
+    tally, right = Tally(), jobs.job(jobs.RIGHT)
+    for seed in seeds:
+        rng = random.Random(f"job {seed}")
+        path = directory / "job.toml"
+        blob = harmed(jobs.RIGHT.encode(), HARMS[seed % len(HARMS)], rng)
+        path.unlink(missing_ok=True)
+        if blob is not None:
+            path.write_bytes(blob)
+        try:
+            document = read(path)
+            found = checked(document, Places(jobs.HOME, ()))
+        except JobError as error:
+            tally.case(seed, undetected=str(path) not in str(error))
+            continue
+        assert blob is not None
+        said = tomllib.loads(blob.decode())
+        same = said == tomllib.loads(jobs.RIGHT)
+        tally.case(seed, str(blob), wrong=document.tree != said, undetected=not same and found == right)
+    return tally
+
+
+# ---- compiled kernels ----
+
+
+def kernels_harmed(directory: Path, seeds: range) -> Tally:
+    """A file of the cache of code: it is compiled again, gives what it gave, and the file is right again."""
+    tally = Tally()
+    private_directory(directory / "kernels")
+    with patch.object(code_cache, "directory", lambda: directory / "kernels"):
+        for seed in seeds:
+            rng = random.Random(f"kernel {seed}")
+            for path in (directory / "kernels").iterdir():
+                path.unlink()
+            answer = 2 * seed + 3
+            assert (_called(seed), len(list((directory / "kernels").iterdir()))) == ((answer, 0), 1)
+            (path,) = (directory / "kernels").iterdir()
+            blob = harmed(path.read_bytes(), HARMS[seed % len(HARMS)], rng)
+            path.unlink() if blob is None else path.write_bytes(blob)
+            found, loaded = _called(seed)
+            again, mended = _called(seed)
+            tally.case(
+                seed, path.name, wrong=(found, again) != (answer, answer), undetected=int(loaded != 0 or mended != 1)
+            )
+    return tally
+
+
+def _called(seed: int) -> tuple[int, int]:
+    """The answer of a kernel, compiled by a dispatcher of its own, and how often code was loaded for it."""
+
+    def kernel(x: int) -> int:
+        return 2 * x + 3
+
+    dispatcher = njit(kernel)
+    dispatcher._cache = code_cache.CodeCache(kernel)
+    return dispatcher(seed), sum(dispatcher.stats.cache_hits.values())
+
+
 CLASSES = (
     Class(
         "damage",
@@ -113,7 +219,7 @@ CLASSES = (
         "A header, a chunk or the marks of a subwindow come back from the state with a flipped bit, shorter, or not at all: a "
         "DamageError, nothing computed, and the right rows once the bytes are back.",
         state_harmed,
-        480,
+        240,
     ),
     Class(
         "damage",
@@ -121,6 +227,30 @@ CLASSES = (
         "A sealed subwindow, a run or a manifest has a flipped bit, is shorter or gone, with its old time of change: windows "
         "are made again from the state, and rows are right.",
         resident_harmed,
+        240,
+    ),
+    Class(
+        "damage",
+        "damaged records of benchmarks",
+        "A file of records has a flipped bit, is shorter or gone: a DamageError that names the file and the line, or what is "
+        "missing counts as not measured; no record is read that was not written.",
+        records_harmed,
+        240,
+    ),
+    Class(
+        "damage",
+        "damaged job files",
+        "A job file has a flipped bit, is shorter or gone: a JobError that names it, or, as anybody may write what he likes, a "
+        "job that is no longer the one before, read as Python's own parser reads it.",
+        jobs_harmed,
         480,
+    ),
+    Class(
+        "damage",
+        "damaged cache of kernels",
+        "A file of compiled code has a flipped bit, is shorter or gone: it is not loaded, the kernel is compiled again, gives "
+        "the same, and the file is right again.",
+        kernels_harmed,
+        45,
     ),
 )

@@ -39,7 +39,7 @@ def driver_killed(directory: Path, seeds: range) -> Tally:
     trial, tally = Trial(directory, master="local[2]"), Tally()
     for seed in seeds:
         points = IN_DRIVER if seed % 2 else IN_WORKER
-        trial.add(Case(seed, drawn(seed // 2, points, ("driver",)), sink="batches"))
+        trial.add(Case(seed, drawn(seed // 2, points, ("driver",), most=1), sink="batches"))
     trial.run()
     trial.judge(tally)
     return tally
@@ -49,7 +49,8 @@ def executor_killed(directory: Path, seeds: range) -> Tally:
     """Executors of a cluster in processes of this machine; their tasks are tried elsewhere."""
     trial, tally = Trial(directory, master="local-cluster[2,1,1024]"), Tally()
     for seed in seeds:
-        trial.add(Case(seed, drawn(seed, IN_WORKER, ("executor",))))
+        points = IN_DRIVER if seed % 2 else IN_WORKER
+        trial.add(Case(seed, drawn(seed // 2, points, ("executor",)), sink="batches"))
     trial.run(lives=1)
     trial.judge(tally)
     return tally
@@ -116,7 +117,7 @@ CLASSES = (
         "result, before and after a chunk is put, in the middle of a resident file, and between the last put and the "
         "commit; Spark tries the task again.",
         worker_killed,
-        36,
+        27,
     ),
     Class(
         "kills",
@@ -125,13 +126,14 @@ CLASSES = (
         "has written and before the commit log, and while a worker is at any of its points; the query is started again from "
         "its checkpoint, and micro-batches that are replayed must give the same rows.",
         driver_killed,
-        36,
+        20,
     ),
     Class(
         "kills",
         "SIGKILL of an executor",
-        "On a cluster of two executor processes, the executor of a worker that is at one of its points is killed; its tasks "
-        "run again in another one, which has none of its files.",
+        "On a cluster of two executor processes, the executor of a worker that is at one of its points is killed, and one of "
+        "the two while the driver is behind the log of offsets, behind the commit of the state, or behind the write of the "
+        "sink and before the commit log; tasks run again in another one, which has none of its files.",
         executor_killed,
         12,
     ),
@@ -141,7 +143,7 @@ CLASSES = (
         "With a standalone master and two of its workers, executors, Python workers and whole drivers are killed at points "
         "of the worker.",
         killed_in_a_standalone_cluster,
-        6,
+        4,
     ),
     Class(
         "kills",
@@ -149,7 +151,7 @@ CLASSES = (
         "One call of a worker in ten raises an error before it has done anything; Spark tries the task again, and another "
         "process takes over.",
         failing_at_random,
-        8,
+        4,
     ),
     Class(
         "kills",
@@ -157,6 +159,6 @@ CLASSES = (
         "Every 3 seconds a Python worker, the daemon, the JVM or the driver is killed, whatever it is doing, and what has "
         "ended is started again; a case is a kill.",
         killed_by_the_clock,
-        60,
+        40,
     ),
 )

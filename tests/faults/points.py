@@ -12,11 +12,18 @@ from __future__ import annotations
 import errno
 import json
 import os
+import resource
 import signal
 import threading
+import time
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+
+import numpy as np
+
+from tests.faults import disks, processes
 
 #: Points in a Python worker, in the order in which a micro-batch comes to them.
 IN_WORKER = (
@@ -32,6 +39,10 @@ IN_WORKER = (
 )
 #: Points in the driver.
 IN_DRIVER = ("offsets logged", "state committed", "sink written")
+#: Processes that are killed.
+KILLS = ("worker", "daemon", "executor", "driver")
+#: What a worker asks of the driver, and waits for at its point.
+ASKED = ("stop", "second start")
 
 
 @dataclass(frozen=True)
@@ -40,7 +51,7 @@ class Fault:
 
     point: str
     turn: int
-    deed: str  #: worker, daemon, executor, driver: who is killed; raise, full: what is raised
+    deed: str  #: one of KILLS: who is killed; of ASKED: what the driver does meanwhile; or what `_do` knows else
     worker: int | None = None  #: None: any
 
 
@@ -74,34 +85,70 @@ def reach(directory: Path, point: str, turn: int, worker: int | None = None, dri
             path.rename(directory / "fired" / path.name)
         except FileNotFoundError:
             continue
-        if point == "during probe" and fault.deed not in ("raise", "full"):
-            threading.Timer(0.0003, _do, [fault.deed, driver]).start()  # the kernel runs meanwhile, without the lock
+        if point == "during probe" and fault.deed in KILLS:
+            threading.Timer(
+                0.0003, _do, [fault.deed, directory, driver]
+            ).start()  # the kernel runs meanwhile, without the lock
         else:
-            _do(fault.deed, driver)
+            _do(fault.deed, directory, driver)
         return
 
 
-def _do(deed: str, driver: int) -> None:
+def _do(deed: str, directory: Path, driver: int) -> None:
     if deed == "raise":
         raise InjectedError("told to fail")
     if deed == "full":
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    if deed == "memory":
+        _use_all_memory()
+    elif deed in ("no room", "limit"):
+        disks.fill(directory, real=deed == "no room")
+    elif deed in ASKED:
+        (directory / deed).touch()
+        _wait_for(directory / f"{deed} done")
+    elif deed == "rival":
+        (directory / "rivals").mkdir(exist_ok=True)
+        (directory / "rivals" / str(os.getpid())).touch()
+        _wait_for(directory / "rivals", 2)
+    else:
+        _kill(deed, driver)
+
+
+#: Seconds that a process waits at its point for what somebody else does there.
+_PATIENCE = 600.0
+
+
+def _kill(deed: str, driver: int) -> None:
     if deed == "driver":
         os.killpg(driver, signal.SIGKILL)
     elif deed == "executor":
-        os.kill(java_above(os.getpid()), signal.SIGKILL)
+        there: list[int] = []
+        while not there:  # the one before may have been killed just now
+            marked = processes.marked(os.environ[processes.MARK])
+            there = [each for each in marked if processes.kind(each) == "executor"]
+        above = processes.java_above(os.getpid())
+        os.kill(above if above in there else min(there), signal.SIGKILL)
+        if above not in there:
+            return  # the driver lives on
     elif deed == "daemon":
         os.kill(os.getppid(), signal.SIGKILL)
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def java_above(process: int) -> int:
-    """The nearest ancestor that is a Java process: the executor."""
-    while "java" not in Path(f"/proc/{process}/exe").readlink().name:
-        process = parent(process)
-    return process
+def _use_all_memory() -> None:
+    """Until the limit of this process says no; without a limit that is a mistake of the trial."""
+    assert resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY, "this process has no limit"
+    held = []
+    while True:
+        held.append(np.zeros(16 << 20, np.uint8))  # addresses only: the pages are never touched
 
 
-def parent(process: int) -> int:
-    """The process that started this one."""
-    return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
+def _wait_for(path: Path, entries: int = 0) -> None:
+    """Until it is there, or has so many entries."""
+    end = time.monotonic() + _PATIENCE
+    while time.monotonic() < end:
+        with suppress(FileNotFoundError):
+            if path.exists() and (not entries or len(list(path.iterdir())) >= entries):
+                return
+        time.sleep(0.02)
+    raise AssertionError(f"nobody has made {path}")

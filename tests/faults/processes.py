@@ -14,7 +14,6 @@ from pathlib import Path
 import pyspark
 
 from panjoin.spark.java import use_java
-from tests.faults.points import parent
 
 ROOT = Path(__file__).resolve().parents[2]
 MARK = "PANJOIN_TRIAL"
@@ -86,3 +85,17 @@ def _alive(process: int) -> bool:
     with suppress(OSError):
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     return False
+
+
+def java_above(process: int) -> int | None:
+    """The nearest ancestor that is a Java process, if any: the executor of a Python worker."""
+    while process > 1:
+        if "java" in Path(f"/proc/{process}/exe").readlink().name:
+            return process
+        process = parent(process)
+    return None
+
+
+def parent(process: int) -> int:
+    """The process that started this one."""
+    return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])

@@ -26,6 +26,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from panjoin.spark import operator, session, stream_join
 from panjoin.window import CountWindow, MixedWindow, TimeWindow
+from tests.faults import disks
 from tests.faults.injected import InjectedProcessor, Injection
 from tests.faults.points import reach
 from tests.spark.questions import NO
@@ -54,16 +55,35 @@ def _came_to_its_end(spark: SparkSession, directory: Path) -> bool:
     asked = json.loads((directory / "query.json").read_text())
     injection = Injection(str(directory), os.getpgid(0), asked.get("chance", 0.0), asked["seed"])
     operator.JoinProcessor = lambda plan: InjectedProcessor(plan, injection)
+    disks.clear(directory)
     try:
         query = started(spark, directory, asked)
-        query.awaitTermination()
-        query.stop()
+        while not query.awaitTermination(0.05):
+            if (directory / "stop").exists():
+                query.stop()
+                (directory / "stop").rename(directory / "stop done")
+                return False
+            if (directory / "second start").exists():
+                _start_again(spark, directory, asked)
     except PySparkException as error:
-        with (directory / "errors.jsonl").open("a") as file:
-            file.write(json.dumps(str(error)) + "\n")
+        _note(directory, error)
         return False
     (directory / "done").touch()
     return True
+
+
+def _start_again(spark: SparkSession, directory: Path, asked: dict[str, Any]) -> None:
+    """While it runs."""
+    try:
+        started(spark, directory, asked)
+    except PySparkException as error:
+        _note(directory, error)
+    (directory / "second start").rename(directory / "second start done")
+
+
+def _note(directory: Path, error: PySparkException) -> None:
+    with (directory / "errors.jsonl").open("a") as file:
+        file.write(json.dumps(str(error)) + "\n")
 
 
 def started(spark: SparkSession, directory: Path, asked: dict[str, Any]) -> Any:
@@ -80,7 +100,7 @@ def started(spark: SparkSession, directory: Path, asked: dict[str, Any]) -> Any:
         writer = writer.format("parquet").option("path", str(directory / "out"))
     else:
         writer = writer.foreachBatch(Batches(directory))
-    return writer.option("checkpointLocation", str(directory / "checkpoint")).trigger(availableNow=True).start()
+    return writer.option("checkpointLocation", asked["checkpoint"]).trigger(availableNow=True).start()
 
 
 def _source(spark: SparkSession, path: Path, delay: str | None) -> DataFrame:
@@ -99,15 +119,16 @@ class Batches:
         """Write what the micro-batch gives, once; what a replay gives is kept beside it."""
         self._reach("offsets logged", number)
         out = self.directory / "out"
-        hidden = out / f".{number:05}"
+        hidden = out / f".{number:05}-{os.getpid()}"
         frame.write.mode("overwrite").parquet(str(hidden))
         self._reach("state committed", number)
         known = out / f"{number:05}"
-        if known.exists():
+        try:
+            hidden.rename(known)
+        except OSError:  # it is there
             again = self.directory / "again"
             again.mkdir(exist_ok=True)
-            known = again / f"{number:05}-{len(list(again.iterdir()))}"
-        hidden.rename(known)
+            hidden.rename(again / f"{number:05}-{len(list(again.iterdir()))}-{os.getpid()}")
         self._reach("sink written", number)
 
     def _reach(self, point: str, number: int) -> None:

@@ -216,7 +216,7 @@ CLASSES = (
         "In the middle of a stream the query is started again with one parameter changed: what docs/operations.md calls "
         "accepted gives the rows of the oracle, what it calls refused is refused by name and goes on with what it had.",
         all_rows,
-        12,
+        4,
     ),
 )
 

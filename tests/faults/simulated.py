@@ -16,6 +16,7 @@ from panjoin.spark.plan import JoinPlan
 from tests import registry
 from tests.faults.trial import Shape
 from tests.oracle import nested
+from tests.oracle.question import Question
 from tests.spark.fake_spark import FakeSpark
 from tests.spark.questions import answer_of, micro_batches, plan_of
 from tests.spark.runtimes import FAR
@@ -26,8 +27,13 @@ Change = Callable[[JoinPlan], JoinPlan]
 class Simulated:
     """One query."""
 
-    def __init__(self, shape: Shape, seed: int = 0, *, size: int = 60, batch: int = 6) -> None:
-        self.question = registry.question(shape.predicate, shape.window, shape.how, size=size, seed=seed, batch=batch)
+    def __init__(
+        self, shape: Shape, seed: int = 0, *, size: int = 60, batch: int = 6, question: Question | None = None
+    ) -> None:
+        """`question`: that of the shape, as it was when somebody kept it."""
+        self.question = question or registry.question(
+            shape.predicate, shape.window, shape.how, size=size, seed=seed, batch=batch
+        )
         self.plan = plan_of(self.question, **shape.options)
         self.spark = FakeSpark(self.plan)
         self.batches = micro_batches(self.question)

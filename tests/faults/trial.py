@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import secrets
 import signal
 import sys
@@ -29,7 +30,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tests import registry
-from tests.faults import processes
+from tests.faults import disks, processes
 from tests.faults.points import Fault, arm
 from tests.faults.records import Tally
 from tests.oracle import nested
@@ -105,6 +106,7 @@ class Case:
     size: int = 50
     batch: int = 10
     options: Mapping[str, Any] = field(default_factory=dict)
+    on_small_disk: bool = False  #: the checkpoint lies on the file system of `disks.mounted`, where there is one
 
     @property
     def name(self) -> str:
@@ -163,10 +165,16 @@ class Trial:
             "sink": case.sink,
             "chance": case.chance,
             "seed": case.seed,
+            "checkpoint": str(self.checkpoint(case)),
         }
         (directory / "query.json").write_text(json.dumps(asked))
         self.cases.append(case)
         return directory
+
+    def checkpoint(self, case: Case) -> Path:
+        """Where Spark keeps what the query needs to be started again."""
+        small = disks.disk(self.directory / case.name) if case.on_small_disk else None
+        return self.directory / case.name / "checkpoint" if small is None else small / case.name
 
     def start(self) -> Any:
         """One life of the program."""
@@ -235,6 +243,12 @@ class Trial:
         path = self.directory / case.name / "errors.jsonl"
         return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
+    def expect_error(self, case: Case, said: str, tally: Tally) -> None:
+        """The query has ended with an error that says this; if it has not, harm was taken for good."""
+        if not any(re.search(said, error) for error in self.errors(case)):
+            tally.undetected += 1
+            tally.failed.append(f"seed {case.seed}: no error says {said!r}, but {[e[:200] for e in self.errors(case)]}")
+
     def judge(self, tally: Tally) -> None:
         """All queries; a fault that never fired is no case."""
         for case in self.cases:
@@ -242,7 +256,7 @@ class Trial:
             waiting = sorted(path.name for path in (directory / "armed").iterdir())
             assert not waiting, f"{directory}: nobody came to {waiting}"
             what = ", ".join(f"{each.deed} {each.point} of turn {each.turn}" for each in case.faults)
-            expected, found = expected_of(directory, case), found_in(directory)
+            expected, found = expected_of(directory, case, self.checkpoint(case)), found_in(directory)
             tally.judge(
                 expected, found, case.seed, f"{case.shaped.predicate} {case.shaped.window} {case.shaped.how}; {what}"
             )
@@ -318,10 +332,10 @@ def _rows(tables: Iterator[pa.Table]) -> Counter:
     return answer_of(rows)
 
 
-def expected_of(directory: Path, case: Case) -> Counter:
+def expected_of(directory: Path, case: Case, checkpoint: Path) -> Counter:
     """What the oracle says of the micro-batches that there were."""
     question = case.question
-    batches = done(directory / "checkpoint")
+    batches = done(checkpoint)
     assert [name for each in batches for name in each.files[0]] == sorted(
         path.name for path in (directory / "left").iterdir()
     )

@@ -3,7 +3,8 @@
     DIR/engine.grid.jsonl      {"scale": "small", "cell": {...}, "parameters": {...}, "metric": "throughput", ...}
 
 Each line says everything that is needed to judge the number: parameters, every repeat, unit, what was timed and what
-was not, seed, machine, commit, versions. A record without values says in `skipped` why there is none.
+was not, seed, machine, commit, versions; and its own checksum, so that a digit that has changed is noticed. A record
+without values says in `skipped` why there is none.
 
 Invariant: the records of one cell are appended in one write, and the last of two records of the same thing counts.
 So whatever stops a run, finished cells stay, a torn last line is dropped, and a cell is done when any record has it.
@@ -14,6 +15,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
@@ -24,6 +26,8 @@ from typing import Any
 from panjoin.bench.experiment import SCALES, UNITS, Cell, Experiment, Point, Skip
 from panjoin.bench.machine import commit, load, machine, versions
 from panjoin.errors import DamageError, ParameterError
+
+_CHECKSUM = "crc32"  #: the last key of a line
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,7 +138,7 @@ class Records:
     def append(self, new: Iterable[Record]) -> None:
         """Add the records of one cell; they are on disk when this returns."""
         new = list(new)
-        lines = "".join(json.dumps(asdict(each), sort_keys=True) + "\n" for each in new)
+        lines = "".join(map(_line, new))
         if not lines:
             return
         self.directory.mkdir(parents=True, exist_ok=True)
@@ -155,7 +159,7 @@ class Records:
             return
         path = self._path(experiment)
         fresh = path.with_suffix(".jsonl.new")
-        fresh.write_text("".join(json.dumps(asdict(each), sort_keys=True) + "\n" for each in kept), encoding="utf-8")
+        fresh.write_text("".join(map(_line, kept)), encoding="utf-8")
         fresh.replace(path)
 
     def _path(self, experiment: str) -> Path:
@@ -181,17 +185,34 @@ def largest_scale(records: Iterable[Record]) -> list[Record]:
     return [each for each in records if SCALES.index(each.scale) == scales[each.experiment]]
 
 
+def _line(each: Record) -> str:
+    """As JSON, with a checksum of all that stands before it."""
+    text = json.dumps(asdict(each), sort_keys=True)[:-1]
+    return f'{text}, "{_CHECKSUM}": "{zlib.crc32(text.encode()):08x}"}}\n'
+
+
 def _read(path: Path) -> Iterator[Record]:
     names = {field.name for field in fields(Record)}
-    lines = path.read_text(encoding="utf-8").split("\n")
+    lines = path.read_bytes().split(b"\n")
     for number, line in enumerate(lines[:-1], 1):  # what follows the last newline is empty, or torn
-        try:
-            content = json.loads(line)
-        except ValueError:
-            content = None
-        if not isinstance(content, dict) or set(content) != names:
+        content = _content(line)
+        if set(content) != names:
             raise DamageError(f"{path}, line {number} is no record of this version; remove the line and run again")
         yield Record(**content)
+
+
+def _content(line: bytes) -> dict[str, Any]:
+    """What a line says; nothing when it is not as it was written. Older lines have no checksum."""
+    text, mark, _ = line.rpartition(f', "{_CHECKSUM}": "'.encode())
+    try:
+        content = json.loads(line)
+    except ValueError:  # no JSON, or no UTF-8
+        return {}
+    if not isinstance(content, dict):
+        return {}
+    if mark and content.pop(_CHECKSUM, None) != f"{zlib.crc32(text):08x}":
+        return {}
+    return content
 
 
 def _mend(path: Path) -> None:

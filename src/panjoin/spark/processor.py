@@ -25,7 +25,7 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from panjoin.chain.batch import LEFT, RIGHT
-from panjoin.errors import DataError
+from panjoin.errors import DataError, SpaceError
 from panjoin.expression import Side
 from panjoin.spark.keeper import Keeper
 from panjoin.spark.meter import Meter
@@ -76,6 +76,17 @@ class JoinProcessor(StatefulProcessor):
         return self._turn(self._numbers[key[0]], timerValues.getCurrentWatermarkInMs(), {LEFT: [], RIGHT: []})
 
     def _turn(self, number: int, watermark: int, messages: dict[Side, list[Message]]) -> Iterator[Row]:
+        try:
+            yield from self._worked(number, watermark, messages)
+        except MemoryError as error:
+            raise SpaceError(
+                f"worker {number} of {self.plan.name} has no memory left ({str(error) or 'no more is given'}); give "
+                f"Python workers more with spark.executor.pyspark.memory, let micro-batches bring less "
+                f"(maxFilesPerTrigger, maxOffsetsPerTrigger), or use more workers in a new query. What the state "
+                f"holds is not lost"
+            ) from error
+
+    def _worked(self, number: int, watermark: int, messages: dict[Side, list[Message]]) -> Iterator[Row]:
         started = time.perf_counter()
         before = self._record.read() or Header(self.plan.parameters)
         if before.version > 0:
