@@ -129,13 +129,7 @@ class BoundCondition:
         )
 
     def _kind(self, column: Column) -> Kind:
-        arrow = self.schemas[column.side].field(column.name).type
-        kind = kind_of(arrow)
-        if kind is None:
-            raise ConditionError(
-                f"{column} is {arrow}, which a condition cannot compare; cast it to a number, date or string"
-            )
-        return kind
+        return comparable(column, self.schemas[column.side].field(column.name).type)
 
     def _orderable(self, band: Band) -> bool:
         """Keys order numbers, dates, times and booleans; decimals only up to 18 digits."""
@@ -166,6 +160,16 @@ def _rows(source: Columns) -> int:
     if isinstance(source, pa.RecordBatch | pa.Table):
         return int(source.num_rows)
     return max((len(array) for array in source.values()), default=0)
+
+
+def comparable(column: Column, arrow: pa.DataType) -> Kind:
+    """The kind of a column of this type; refused when no condition can compare it."""
+    kind = kind_of(arrow)
+    if kind is None:
+        raise ConditionError(
+            f"{column} is {arrow}, which a condition cannot compare; cast it to a number, date or string"
+        )
+    return kind
 
 
 def array_of(source: Columns, name: str) -> Any:

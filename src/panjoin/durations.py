@@ -18,6 +18,9 @@ from panjoin.errors import ParameterError
 
 LONGEST = 2**63 - 1  #: about 292,000 years; event times are 64-bit microseconds
 
+#: Event times stay within this many microseconds of 1970, so that no difference of two overflows.
+FARTHEST = 1 << 61
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 _UNITS = {
@@ -115,8 +118,10 @@ def _from_numpy(duration: np.timedelta64, what: str) -> Fraction:
 def instant(moment: Any) -> int:
     """A point in event time, in microseconds since 1970: a datetime (UTC when it has no zone), or the number itself."""
     if isinstance(moment, (int, np.integer)) and not isinstance(moment, bool):
+        if abs(int(moment)) > FARTHEST:
+            raise ParameterError(f"{moment} us is more than 73,000 years from 1970; give microseconds, not nanoseconds")
         return int(moment)
-    if isinstance(moment, datetime):
+    if isinstance(moment, datetime) and moment == moment:  # noqa: PLR0124  (pandas' NaT is a datetime, unequal to itself)
         aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
         return (aware - _EPOCH) // timedelta(microseconds=1)
     if isinstance(moment, np.datetime64) and not np.isnat(moment):

@@ -77,6 +77,11 @@ class Window:
         earliest = np.full_like(ts, _MICROS.min) if opposite.micros is None else _minus(ts, opposite.micros)
         return earliest, np.full_like(ts, _MICROS.max)
 
+    def refuse_side(self, side: str, schema: pa.Schema) -> None:
+        """Raise if one side's event-time column is missing or has no event time, whatever the other side's is."""
+        if self.on is not None:
+            _event_time(schema, self.on[SIDES.index(side)], side)
+
     def bind(self, left: pa.Schema, right: pa.Schema) -> BoundWindow:
         """The window over two schemas; refused when an event-time column is missing or has no event time."""
         if self.on is not None:

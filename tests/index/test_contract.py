@@ -259,6 +259,7 @@ def test_every_structure_says_its_name(name: str) -> None:
         ({"capacity": -3}, "capacity must be at least 1, not -3"),
         ({"partitions": 0}, "partitions must be between 1 and the capacity 8, not 0"),
         ({"partitions": 9}, "partitions must be between 1 and the capacity 8, not 9"),
+        ({"capacity": True}, "capacity must be a whole number, not True"),
         ({"capacity": 8.0}, "capacity must be a whole number, not 8.0"),
         ({"capacity": "8"}, "capacity must be a whole number, not '8'"),
         ({"capacity": 1 << 31}, r"capacity must be below 2\^31, not 2147483648: .* use more subwindows"),

@@ -49,9 +49,9 @@ def test_the_drawing_at_the_head_of_the_file():
     assert index.probe(np.array([24], np.int32), np.array([45], np.int32)).counts.tolist() == [3]
 
 
-@pytest.mark.parametrize("sigma", [1, 1.0, 0.5, 0, -1, float("nan"), float("inf")])
+@pytest.mark.parametrize("sigma", [1, 1.0, 0.5, 0, -1, float("nan"), float("inf"), "2", True])
 def test_sigma_must_be_greater_than_one(sigma: float):
-    with pytest.raises(ParameterError, match=f"sigma must be greater than 1 .* not {sigma}"):
+    with pytest.raises(ParameterError, match=f"sigma must be greater than 1 .* not {sigma!r}"):
         table(sigma=sigma)
 
 

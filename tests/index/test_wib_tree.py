@@ -197,9 +197,14 @@ def test_sorting_and_ranking_agree_with_sorted(values: list[int], data: Any) -> 
     assert nth(one, two, rank) == sorted(values)[rank]
 
 
-@pytest.mark.parametrize("sigma", [1, 0.5, -1, float("nan"), float("inf")])
+def test_a_fanout_is_a_whole_number() -> None:
+    with pytest.raises(ParameterError, match=r"fanout must be a whole number, not 3[.]5"):
+        WibTree(capacity=8, partitions=2, dtype=np.int32, fanout=3.5)
+
+
+@pytest.mark.parametrize("sigma", [1, 0.5, -1, float("nan"), float("inf"), "2", True])
 def test_a_sigma_that_leaves_no_room_is_refused(sigma: float) -> None:
-    with pytest.raises(ParameterError, match=f"sigma must be greater than 1, not {sigma}; 1.25 leaves"):
+    with pytest.raises(ParameterError, match=f"sigma must be greater than 1 .*, not {sigma!r}; 1.25 leaves"):
         WibTree(capacity=8, partitions=2, dtype=np.int32, sigma=sigma)
 
 

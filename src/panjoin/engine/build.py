@@ -7,6 +7,7 @@ import os
 import pyarrow as pa
 
 from panjoin.advisor import AUTO, Advisor
+from panjoin.binding import comparable
 from panjoin.bounds import JoinKeys
 from panjoin.chain.batch import LEFT, RIGHT
 from panjoin.chain.watermark import Watermark
@@ -17,15 +18,16 @@ from panjoin.engine.local import Join
 from panjoin.engine.manager import Manager
 from panjoin.engine.ranges import Ranges
 from panjoin.engine.result import Shape
-from panjoin.engine.spec import JoinSpec, SideSpec
+from panjoin.engine.spec import JoinSpec, SideSpec, event_times
 from panjoin.errors import DataError
 from panjoin.expression import Side
 from panjoin.expression import columns as condition_columns
+from panjoin.keys import codec
 from panjoin.names import joined_schema
 from panjoin.options import SORTED_INDEX, Options
 from panjoin.predicate import Condition
 from panjoin.suggest import choices
-from panjoin.window import Extent, Window
+from panjoin.window import BoundWindow, Extent, Window
 
 #: Join types whose result has the left side's columns alone.
 LEFT_ONLY = ("left_semi", "left_anti")
@@ -122,6 +124,32 @@ def refuse_missing(condition: Condition, window: Window, side: Side, schema: pa.
     for name in wanted:
         if name.casefold() not in names:
             raise DataError(f"the {side} side has no column {name!r}; {choices(name, schema.names)}")
+
+
+def refuse_rows(condition: Condition, window: Window, side: Side, rows: pa.RecordBatch) -> None:
+    """Raise what is wrong with rows of one side whatever the other side's columns are.
+
+    A value that cannot be read is refused with its own batch: once taken in, it would spoil the calls that meet it.
+    """
+    for column in dict.fromkeys(condition_columns(condition.expression)):
+        for name in rows.schema.names:
+            if column.side == side and name.casefold() == column.name.casefold():
+                kind = rows.schema.field(name).type
+                comparable(column, kind)
+                if _converted(kind):
+                    codec(kind).encode(rows.column(name), f"{side}.{name}")
+    window.refuse_side(side, rows.schema)
+    if window.on is not None:
+        event_times(BoundWindow(window), side, rows)
+
+
+def _converted(kind: pa.DataType) -> bool:
+    """Whether values of a type are read in another unit than theirs, which not all of them may fit."""
+    if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
+        return _converted(kind.value_type)
+    if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
+        return bool(kind.unit != "us")
+    return bool(pa.types.is_date64(kind))
 
 
 def seconds(micros: int | None) -> float | None:

@@ -19,6 +19,7 @@ from panjoin.chain.batch import LEFT, NO_TIME, OPPOSITE, RIGHT, Batch
 from panjoin.chain.expiry import Reach
 from panjoin.chain.match import Check
 from panjoin.chain.subwindow import Subwindow
+from panjoin.durations import FARTHEST
 from panjoin.engine.forms import Form
 from panjoin.errors import DataError
 from panjoin.expression import Side
@@ -26,9 +27,6 @@ from panjoin.predicate import BoundCondition
 from panjoin.window import BoundWindow
 
 Array = npt.NDArray[Any]
-
-#: Event times stay within this many microseconds of 1970, so that no difference of two overflows.
-FARTHEST = 1 << 61
 
 #: Join types by the sides whose tuples are handed out unmatched when they leave their window.
 PRESERVED = {
@@ -85,17 +83,7 @@ class JoinSpec:
 
     def times(self, side: Side, rows: pa.RecordBatch) -> Array | None:
         """Event times in microseconds, `NO_TIME` where there is none; None when only tuples count."""
-        if not self.timed:
-            return None
-        times, valid = self.window.time(side, rows)
-        if valid is not None:
-            times = np.where(valid, times, 0)
-        if len(times) and (times.min() < -FARTHEST or times.max() > FARTHEST):
-            raise DataError(
-                f"event time {times[np.argmax(np.abs(times))]} us is more than 73,000 years from 1970; "
-                "make it NULL, or filter it out"
-            )
-        return times if valid is None else np.where(valid, times, NO_TIME)
+        return event_times(self.window, side, rows) if self.timed else None
 
     @property
     def verifies(self) -> bool:
@@ -114,3 +102,16 @@ class JoinSpec:
             return np.ones(len(ids), bool) if holds is None else np.asarray(holds)
 
         return check
+
+
+def event_times(window: BoundWindow, side: Side, rows: pa.RecordBatch) -> Array:
+    """Event times in microseconds, `NO_TIME` where there is none; refused when one is beyond reason."""
+    times, valid = window.time(side, rows)
+    if valid is not None:
+        times = np.where(valid, times, 0)
+    if len(times) and (times.min() < -FARTHEST or times.max() > FARTHEST):
+        raise DataError(
+            f"event time {times[np.argmax(np.abs(times))]} us is more than 73,000 years from 1970; "
+            "make it NULL, or filter it out"
+        )
+    return times if valid is None else np.where(valid, times, NO_TIME)

@@ -11,6 +11,7 @@ what was accepted before is not lost, and the join goes on.
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -23,7 +24,7 @@ import pyarrow as pa
 from panjoin import index as structures
 from panjoin.chain.batch import LEFT, RIGHT, Batch
 from panjoin.durations import instant
-from panjoin.engine.build import build, half_shape, plain_form, refuse_missing, seconds, shape
+from panjoin.engine.build import build, half_shape, plain_form, refuse_missing, refuse_rows, seconds, shape
 from panjoin.engine.collector import Collector
 from panjoin.engine.local import Join, Prepared
 from panjoin.engine.result import Outcome, Result, Shape
@@ -92,12 +93,13 @@ class StreamJoin:
         self.options.check_index(structures.names())
         self.options.check_window(window)
         self._clock = clock
-        given = (None, None) if schemas is None else schemas
+        given = (None, None) if schemas is None else _two_schemas(schemas)
         self._doors = {
             side: RecordDoor(side, schema, validate=validate) for side, schema in zip(SIDES, given, strict=True)
         }
         self._collector = Collector(count=self.options.batch_size, seconds=seconds(self.options.batch_time))
         self._waiting: list[Waiting] = []
+        self._owed: list[Prepared | Waiting] = []  #: read ahead by a stream() that nobody read to its end
         self._join: Join | None = None
         self._form = plain_form(self.options.emit)
         self._shape = None if self._form is None else Shape(self._form.schema, {})
@@ -156,16 +158,22 @@ class StreamJoin:
         >>> with pj.StreamJoin(on=pj.equal("k"), window=pj.CountWindow(10)) as join:
         ...     print([result.count for result in join.stream(batches)])
         [0, 1, 2]
+
+        What a stream has read ahead when its reader goes away, or when `batches` raises, is joined by the next call.
         """
+        steps: deque[Future[list[Prepared | Waiting]]] = deque()
         with ThreadPoolExecutor(1, "panjoin-prepare") as ahead:
-            pending: Future[list[Prepared | Waiting]] | None = None
-            for side, data in batches:
-                step = ahead.submit(self._prepare, side, data)
-                if pending is not None:
-                    yield self._execute(pending.result())
-                pending = step
-            if pending is not None:
-                yield self._execute(pending.result())
+            try:
+                for side, data in batches:
+                    self._refuse_if_finished("push")
+                    steps.append(ahead.submit(self._prepare, side, data))
+                    if len(steps) > 1:
+                        yield self._execute(steps.popleft().result())
+                while steps:
+                    yield self._execute(steps.popleft().result())
+            finally:
+                for step in steps:
+                    self._owed += step.result()
 
     def resolve(self, records: pa.Table) -> tuple[Array, Array]:
         """The pairs (left, right) of arrival numbers that range records stand for, from the manager's mirror.
@@ -217,17 +225,20 @@ class StreamJoin:
         if side not in SIDES:
             raise ParameterError(f"side must be 'left' or 'right', not {side!r}")
         door = self._doors[side]
-        known = door.schema
+        known, join = door.schema, self._join
         rows = door.admit(data)
         try:
             if known is None:
                 assert door.schema is not None
                 refuse_missing(self.condition, self.window, side, door.schema)
+            refuse_rows(self.condition, self.window, side, rows)
             self._open()
-            if self._join is not None and self._collector.collects:
+            if self._join is not None and (self._collector.collects or self._waiting):
                 self._join.check(side, rows)  # later it would be refused together with rows that are good
         except PanJoinError:
             door.schema = known
+            if join is None:
+                self._shut()
             raise
         return rows
 
@@ -238,6 +249,13 @@ class StreamJoin:
         self._join = build(self.condition, self.window, left, right, self.options)
         self._form = self._join.spec.form
         self._shape = shape(self._join.spec, self.options.suffixes)
+
+    def _shut(self) -> None:
+        """Undo what `_open` did: the rows that it was for are refused."""
+        if self._join is not None:
+            self._join.crew.close()
+            self._join, self._form = None, plain_form(self.options.emit)
+            self._shape = None if self._form is None else Shape(self._form.schema, {})
 
     def _prepare(self, side: Side, data: Any) -> list[Prepared | Waiting]:
         rows, now = self._admit(side, data), self._clock()
@@ -268,6 +286,7 @@ class StreamJoin:
     def _execute(self, batches: list[Prepared | Waiting]) -> Result:
         outcomes: list[Outcome] = []
         late: dict[str, list[pa.RecordBatch]] = {}
+        batches, self._owed = [*self._owed, *batches], []
         for prepared in batches:
             if isinstance(prepared, Waiting):
                 outcomes += [Outcome(prepared.batch)] if self.options.emit == "counts" else []
@@ -291,3 +310,10 @@ class StreamJoin:
         if side in PRESERVED[self.options.how]:
             alone.append(Alone(side, np.arange(rows.num_rows, dtype=np.int64), rows))
         return Result([Outcome(alone=alone)], half_shape(side, rows.schema))
+
+
+def _two_schemas(given: Any) -> tuple[pa.Schema, pa.Schema]:
+    schemas = tuple(given) if isinstance(given, (tuple, list)) else ()
+    if len(schemas) != len(SIDES) or not all(isinstance(schema, pa.Schema) for schema in schemas):
+        raise ParameterError(f"schemas must be two pyarrow schemas, those of left and right, not {given!r}")
+    return (schemas[0], schemas[1])

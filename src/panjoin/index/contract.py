@@ -102,12 +102,12 @@ class Index(ABC):
     name: ClassVar[str]
 
     def __init__(self, *, capacity: int, partitions: int, dtype: Any, threads: int = 1) -> None:
-        capacity = _whole("capacity", capacity)
+        capacity = whole("capacity", capacity)
         if capacity < 1:
             raise ParameterError(f"capacity must be at least 1, not {capacity}")
         if capacity > MOST_TUPLES:
             raise ParameterError(f"capacity must be below 2^31, not {capacity}: an id has 32 bits; use more subwindows")
-        partitions, threads = _whole("partitions", partitions), _whole("threads", threads)
+        partitions, threads = whole("partitions", partitions), whole("threads", threads)
         if not 1 <= partitions <= capacity:
             raise ParameterError(f"partitions must be between 1 and the capacity {capacity}, not {partitions}")
         if threads < 1:
@@ -228,11 +228,14 @@ def is_ascending(keys: Array) -> bool:
     return bool((keys[1:] >= keys[:-1]).all())
 
 
-def _whole(name: str, value: Any) -> int:
+def whole(name: str, value: Any) -> int:
+    """A knob that counts something."""
     try:
-        return operator.index(value)
+        if not isinstance(value, bool):
+            return operator.index(value)
     except TypeError:
-        raise ParameterError(f"{name} must be a whole number, not {value!r}") from None
+        pass
+    raise ParameterError(f"{name} must be a whole number, not {value!r}")
 
 
 def _key_type(dtype: Any) -> np.dtype[Any]:
@@ -311,7 +314,7 @@ def create(
             partitions = min(like.partitions, capacity)
     if capacity is None:
         raise ParameterError("capacity is needed: the number of tuples of one subwindow, such as capacity=1_000_000")
-    capacity = _whole("capacity", capacity)
+    capacity = whole("capacity", capacity)
     if partitions is None:
         partitions = partitions_of(capacity)
     if like is not None and like.name == name:

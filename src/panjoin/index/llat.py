@@ -42,6 +42,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from panjoin.errors import ParameterError
 from panjoin.kernels.copy import copy
 from panjoin.kernels.jit import kernel
 from panjoin.kernels.lanes import prefetch
@@ -132,6 +133,15 @@ class Llat(NamedTuple):
         ptr_g = int(self.ptr_g[0])
         assert ptr_g <= self.entries, f"PtrG {ptr_g} of {self.entries} entries"
         assert sorted(used) == list(range(ptr_g)), f"PtrG is {ptr_g}, but in use are {sorted(used)}"
+
+
+def spare(sigma: Any) -> float:
+    """Sigma at the door: a number greater than 1, or chains of full entries would need more than there are."""
+    if isinstance(sigma, bool) or not isinstance(sigma, (int, float, np.number)) or not 1 < sigma < math.inf:
+        raise ParameterError(
+            f"sigma must be greater than 1 (1.10 to 1.25 is usual), not {sigma!r}; 1.25 leaves a quarter of spare room"
+        )
+    return float(sigma)
 
 
 def entry_capacity(capacity: int, partitions: int, sigma: float) -> int:

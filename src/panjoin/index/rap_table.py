@@ -28,7 +28,6 @@ takes 0.1 s at 8M, and a plain binary search, without fetching ahead, in a parti
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -76,9 +75,7 @@ class RapTable(Index):
         if threads is None:
             threads = 1 if like is None else like.threads
         super().__init__(capacity=capacity, partitions=partitions, dtype=dtype, threads=threads)
-        if not 1 < sigma < math.inf:
-            raise ParameterError(f"sigma must be greater than 1 (1.10 to 1.25 is usual), not {sigma}")
-        self.sigma: float = float(sigma)
+        self.sigma: float = llats.spare(sigma)
         if self.capacity * (self.sigma + 1) >= POSITIONS:
             raise ParameterError(
                 f"capacity times sigma + 1 must be below 2^32, not {self.capacity} * {self.sigma + 1}; "

@@ -39,8 +39,8 @@ from typing import Any
 import numpy as np
 
 from panjoin.errors import ParameterError
-from panjoin.index.contract import Array, Index, Probe, register
-from panjoin.index.llat import Llat, entry_capacity
+from panjoin.index.contract import Array, Index, Probe, register, whole
+from panjoin.index.llat import Llat, entry_capacity, spare
 from panjoin.index.wib_leaves import Tree, entries_for, insert_batch, merge_small_leaves, plant
 from panjoin.index.wib_nodes import Nodes, check_nodes, new_path
 from panjoin.index.wib_probe import Sight, WibProbe
@@ -66,10 +66,8 @@ class WibTree(Index):
         like: WibTree | None = None,
     ) -> None:
         super().__init__(capacity=capacity, partitions=partitions, dtype=dtype, threads=threads)
-        self.sigma: float = (SIGMA if like is None else like.sigma) if sigma is None else float(sigma)
-        self.fanout: int = (FANOUT if like is None else like.fanout) if fanout is None else int(fanout)
-        if not 1 < self.sigma < np.inf:
-            raise ParameterError(f"sigma must be greater than 1, not {sigma}; 1.25 leaves a quarter of spare room")
+        self.sigma: float = (SIGMA if like is None else like.sigma) if sigma is None else spare(sigma)
+        self.fanout: int = (FANOUT if like is None else like.fanout) if fanout is None else whole("fanout", fanout)
         if self.fanout < 3:
             raise ParameterError(f"fanout must be at least 3, not {fanout}; 64 suits the cache")
         width = min(entry_capacity(self.capacity, self.partitions, self.sigma), self.capacity)
