@@ -13,7 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
+from panjoin.bench import reasons
 from panjoin.bench.goals import Found
 from panjoin.bench.tables import number
 
@@ -120,15 +122,18 @@ def _over_splitjoin(found: Found, figure: int, contestant: str, matches: Callabl
 
 def _balance(found: Found) -> list[float | None]:
     """How much the imbalance still falls after the third adjustment, for each distribution and P."""
+    figure = ("index.rap_adjust", "imbalance")
+    lines: list[dict[str, Any]] = [{}]
+    for name in ("distribution", "spread", "modes", "partitions"):  # a file has no spread and no modes
+        lines = [
+            line | chosen
+            for line in lines
+            for chosen in ([{name: size} for size in found.sizes(*figure, name, **line)] or [{}])
+        ]
     later = []
-    for shape in found.sizes("index.rap_adjust", "imbalance", "distribution"):
-        for spread in found.sizes("index.rap_adjust", "imbalance", "spread", distribution=shape):
-            for modes in found.sizes("index.rap_adjust", "imbalance", "modes", distribution=shape, spread=spread):
-                where = {"distribution": shape, "spread": spread, "modes": modes}
-                for count in found.sizes("index.rap_adjust", "imbalance", "partitions", **where):
-                    third = found.value("index.rap_adjust", "imbalance", **where, partitions=count, generation=3)
-                    last = found.at("index.rap_adjust", "imbalance", **where, partitions=count, generation=max)
-                    later.append(None if third is None or last is None else third - last)
+    for line in lines:
+        third, last = (found.at(*figure, **line, generation=which) for which in (3, max))
+        later.append(None if third is None or last is None else third - last)
     return later
 
 
@@ -199,6 +204,7 @@ CLAIMS = (
         ("index.rap_insert_1",),
         lambda found: [_insert(found, "rap", 1, max, partitions=max)],
         80e6,
+        why=reasons.rap_peak,
     ),
     Claim(
         "rap_insert_2",
@@ -214,6 +220,7 @@ CLAIMS = (
         ],
         0.5,
         1.1,
+        why=reasons.rap_capacities,
     ),
     Claim(
         "rap_probe_1",
@@ -249,6 +256,7 @@ CLAIMS = (
         ],
         None,
         0.1,
+        why=reasons.partition_phase,
     ),
     Claim(
         "rap_adjust",
@@ -259,6 +267,7 @@ CLAIMS = (
         _balance,
         None,
         0.05,
+        why=reasons.rap_adjust,
     ),
     Claim(
         "Adjustment Algorithm",
@@ -299,6 +308,7 @@ CLAIMS = (
         ("claims.leaves",),
         lambda found: found.values("claims.leaves", "unsorted over sorted"),
         3,
+        why=reasons.sorted_leaves,
     ),
     Claim(
         "wib_comp",
@@ -308,6 +318,7 @@ CLAIMS = (
         ("index.wib_comp",),
         lambda found: found.values("index.wib_comp", "speedup over the B-tree", operation="insertion"),
         3.5,
+        why=reasons.b_tree("insertion"),
     ),
     Claim(
         "wib_comp",
@@ -317,6 +328,7 @@ CLAIMS = (
         ("index.wib_comp",),
         lambda found: _speedup(found, "equality"),
         2.8,
+        why=reasons.b_tree("equality"),
     ),
     Claim(
         "wib_comp",
@@ -326,6 +338,7 @@ CLAIMS = (
         ("index.wib_comp",),
         lambda found: _speedup(found, "band"),
         1.3,
+        why=reasons.b_tree("band"),
     ),
     Claim(
         "wib_insert_1",
@@ -337,6 +350,7 @@ CLAIMS = (
             _flat(found.values("index.wib_insert_1", "throughput", batch=_middle_batch(found, "index.wib_insert_1")))
         ],
         0.8,
+        why=reasons.wib_partitions,
     ),
     Claim(
         "wib_insert_2",
@@ -352,6 +366,7 @@ CLAIMS = (
         ],
         None,
         1,
+        why=reasons.wib_capacities,
     ),
     # ---- BI-Sort ----
     Claim(
@@ -368,6 +383,7 @@ CLAIMS = (
         ],
         0.8,
         1.25,
+        why=reasons.flat_below_the_buffer,
     ),
     Claim(
         "bis_insert_1",
@@ -386,6 +402,7 @@ CLAIMS = (
             )
         ],
         0.8,
+        why=reasons.bis_partitions,
     ),
     Claim(
         "bis_insert_2",
@@ -398,6 +415,7 @@ CLAIMS = (
             ratio(_insert(found, "bis", 2, min, capacity=min), _insert(found, "bis", 2, min, capacity=max)),
         ],
         2,
+        why=reasons.bis_capacities,
     ),
     Claim(
         "bis_probe_3",
@@ -410,6 +428,7 @@ CLAIMS = (
             for count in _most(found, "index.bis_probe_3", "partitions")
         ],
         0.8,
+        why=reasons.bis_selectivity,
     ),
     Claim(
         "bis_buffer",
@@ -426,6 +445,7 @@ CLAIMS = (
             for batch in found.sizes("index.bis_buffer", "throughput", "batch")
         ],
         100,
+        why=reasons.bis_buffer,
     ),
     # ---- the three beside each other ----
     Claim(
@@ -442,6 +462,7 @@ CLAIMS = (
             for name in _STRUCTURES
         ],
         1,
+        why=reasons.insertion_of_large_batches,
     ),
     Claim(
         "com_insert",
@@ -454,6 +475,7 @@ CLAIMS = (
         ],
         None,
         1,
+        why=reasons.insertion_of_small_batches,
     ),
     Claim(
         "com_probe",
@@ -463,6 +485,11 @@ CLAIMS = (
         ("index.com_probe",),
         lambda found: _com_ratio(found, "rap-table", "wib-tree", _small_selectivities(found)),
         1.7,
+        why=reasons.pairs_of(
+            "rap-table",
+            "wib-tree",
+            "both fetch about as many tuples for a probing tuple, and a descent shares its path with the tuple before",
+        ),
     ),
     Claim(
         "com_probe",
@@ -472,6 +499,11 @@ CLAIMS = (
         ("index.com_probe",),
         lambda found: _com_ratio(found, "bi-sort", "rap-table", _small_selectivities(found)),
         1.6,
+        why=reasons.pairs_of(
+            "bi-sort",
+            "rap-table",
+            "where S is small both wait for the memory of one partition per probing tuple, not for the pairs",
+        ),
     ),
     Claim(
         "com_probe",
@@ -485,6 +517,7 @@ CLAIMS = (
             for value in _com_ratio(found, "bi-sort", name, _most(found, "index.com_probe", "selectivity"))
         ],
         100,
+        why=reasons.pairs_of("bi-sort", "rap-table", "pairs are written at the speed of the memory"),
     ),
     # ---- the system ----
     Claim(
@@ -495,6 +528,7 @@ CLAIMS = (
         ("claims.sorting",),
         lambda found: found.values("claims.sorting", "throughput", sorted="keys and positions"),
         300e6,
+        why=reasons.sorting,
     ),
     Claim(
         "BI-Sort",
@@ -504,6 +538,7 @@ CLAIMS = (
         ("claims.mirror",),
         lambda found: found.values("claims.mirror", "with mirror over without"),
         0.95,
+        why=reasons.mirror,
     ),
     Claim(
         "sys_per_1",
@@ -516,6 +551,7 @@ CLAIMS = (
             *found.values("engine.headline", "throughput"),
         ],
         28.9e6,
+        why=reasons.at_128m,
     ),
     Claim(
         "sys_per_1",
@@ -528,6 +564,11 @@ CLAIMS = (
         )[-2:],
         1.2,
         1.8,
+        why=reasons.rap_over_wib(
+            "systems.sys_per_1",
+            "batch",
+            "encoding, sorting and counting are the same for both, and take the greater part",
+        ),
     ),
     Claim(
         "sys_per_2",
@@ -552,6 +593,12 @@ CLAIMS = (
         ),
         0.8,
         1.25,
+        why=reasons.rap_over_wib(
+            "systems.sys_per_2",
+            "S",
+            "no network between manager and workers hides what the structures take",
+            form="pairs",
+        ),
     ),
     Claim(
         "sys_per_3",
@@ -561,6 +608,7 @@ CLAIMS = (
         ("systems.sys_per_3",),
         lambda found: [found.at("systems.sys_per_3", "receiving", structure=name, S=max) for name in _STRUCTURES],
         0.9,
+        why=reasons.receiving,
     ),
     Claim(
         "sys_com_1",
@@ -570,6 +618,7 @@ CLAIMS = (
         ("systems.sys_com_1",),
         lambda found: [_over_splitjoin(found, 1, "bi-sort", min)],
         1000,
+        why=reasons.nested_loop(1),
     ),
     Claim(
         "sys_com_1",
@@ -579,6 +628,7 @@ CLAIMS = (
         ("systems.sys_com_1",),
         lambda found: [_over_splitjoin(found, 1, name, min) for name in _STRUCTURES],
         100,
+        why=reasons.nested_loop(1),
     ),
     Claim(
         "sys_com_1",
@@ -589,6 +639,10 @@ CLAIMS = (
         lambda found: [_over_splitjoin(found, 1, name, max) for name in _STRUCTURES],
         0.5,
         2,
+        why=reasons.always(
+            "matches are counted here, which takes what lies between the two ends of a band from histograms; the paper "
+            "copies them all"
+        ),
     ),
     Claim(
         "sys_com_2",
@@ -598,6 +652,7 @@ CLAIMS = (
         ("systems.sys_com_2",),
         lambda found: [_over_splitjoin(found, 2, "bi-sort", min)],
         4000,
+        why=reasons.nested_loop(2),
     ),
     Claim(
         "sys_com_2",
@@ -607,6 +662,7 @@ CLAIMS = (
         ("systems.sys_com_2",),
         lambda found: [_over_splitjoin(found, 2, name, min) for name in _STRUCTURES],
         100,
+        why=reasons.nested_loop(2),
     ),
     # ---- many nodes, by the model of scaling.py ----
     Claim(
@@ -619,6 +675,7 @@ CLAIMS = (
         lambda found: [_most_workers_over_best(found)],
         None,
         0.95,
+        why=reasons.predicted,
     ),
     Claim(
         "sys_per_4",
@@ -628,6 +685,7 @@ CLAIMS = (
         ("systems.sys_per_4",),
         lambda found: [_predicted(found, "bi-sort", 1, workers) for workers in (64, 128)],
         8e6,
+        why=reasons.predicted,
     ),
     Claim(
         "sys_per_4",
@@ -638,6 +696,7 @@ CLAIMS = (
         lambda found: _predicted_ratios(found, 1),
         1,
         10,
+        why=reasons.predicted,
     ),
     Claim(
         "sys_per_4",
@@ -647,6 +706,9 @@ CLAIMS = (
         ("systems.sys_per_4",),
         lambda found: _predicted_ratios(found, 64),
         10,
+        why=reasons.always(
+            "the model gives each worker one thread and the paper's network, and its workers keep their results"
+        ),
     ),
 )
 

@@ -420,7 +420,8 @@ EXPERIMENTS = (
     *_of_one_structure("rap", "rap-table"),
     Experiment(
         "index.rap_adjust",
-        "the paper's rap_adjust: imbalance of the partitions over the generations of splitters",
+        "the paper's rap_adjust: imbalance of the partitions over the generations of splitters (PANJOIN_VIEWS_FILE "
+        "names the paper's file of video views, for who has it; it is added then)",
         "nothing: mean absolute error of the tuples per partition, relative to N/P",
         "",
         rap_adjust_cells,

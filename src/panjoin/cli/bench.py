@@ -95,7 +95,7 @@ def _measure(names: list[str], scale: str, out: Path, *, again: bool) -> None:
     began = time.perf_counter()
     with Progress(
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn(),
-        console=console, transient=True,
+        console=console, transient=True, disable=not console.is_terminal,
     ) as progress:  # fmt: skip
         bar = progress.add_task("", total=len(waiting))
         started, at = 0, ""
