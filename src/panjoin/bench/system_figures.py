@@ -57,7 +57,7 @@ class Size:
 
 SIZES = {
     "toy": Size(4 * K, (64, 512), 2 * K, 128, (1, 64), 0.01, 5, 2),
-    "small": Size(128 * M, (32 * K, M, 8 * M), 8 * M, 32 * K, (1, 64, 4 * K), 0.5, 60, 3),
+    "small": Size(128 * M, (32 * K, M, 8 * M), 8 * M, 32 * K, (1, 64, 4 * K), 0.5, 240, 3),
     "paper": Size(
         128 * M, (K, 32 * K, 64 * K, M, 8 * M), 128 * M, 32 * K, tuple(4**power for power in range(9)), 10, 900, 5
     ),

@@ -165,7 +165,7 @@ class Runner:
             for side, keys in filling.items():
                 self.join.store(side, keys[at : at + piece])
             spent, done = time.perf_counter() - start, min(size, at + piece)
-            if done < size and spent > seconds / 8 and spent * size / done > seconds:
+            if done < size and spent > seconds / 16 and spent * size / done > seconds:
                 raise CannotMeasure(
                     f"filling both windows would take {spent * size / done:.0f} s or more; {seconds:.0f} s are allowed"
                 )
@@ -293,7 +293,7 @@ SIZES = {
         32 * K,
         (4 * K, 512),
         1,
-        (15, 60),
+        (15, 160),
     ),
     "paper": Size(
         (*((8 * M, "band", 4**power) for power in range(9)), (8 * M, "equi", 1)),

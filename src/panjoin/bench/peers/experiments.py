@@ -264,7 +264,9 @@ def _experiment(
         cells,
         (
             View("Tuples per second over the window, S = 1", "throughput", lines, "W", {"S": 1}),
-            View("Tuples per second over S", "throughput", ("contestant", "condition", "W", "cores"), "S", {"W": M}),
+            View(
+                "Tuples per second over S, band", "throughput", ("contestant", "W", "cores"), "S", {"condition": "band"}
+            ),
             View(f"Memory ({unit})", "memory", lines, "W", plot=False),
             View(
                 "Cores to be as fast as PanJoin on one",
