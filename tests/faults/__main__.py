@@ -1,7 +1,8 @@
 """`python -m tests.faults [CLASS ...]`: runs classes of faults and inputs, and makes the table in docs/reliability.md.
 
 Without a class: all of them. `--list` says what there is, `--table` makes the table of the records that there are,
-`--cases N` and `--from SEED` choose the seeds, `--dry` keeps no record. Exit code 1 when a count is not zero.
+`--cases N` and `--from SEED` choose the seeds, `--dry` keeps no record. A class that ends with an error is one that has
+failed, and the others are run. Exit code 1 when a count is not zero.
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ import shutil
 import sys
 import tempfile
 import time
+import traceback
 from pathlib import Path
 
 from tests.faults import records
 from tests.faults.catalogue import PARTS, Class, classes
-from tests.faults.records import Record
+from tests.faults.records import Record, Tally
 
 
 def main() -> int:
@@ -52,7 +54,12 @@ def _run(name: str, each: Class, asked: argparse.Namespace) -> Record:
     seeds = range(asked.first, asked.first + (asked.cases or each.cases))
     print(f"{each.name}: seeds {seeds.start} to {seeds.stop - 1}", flush=True)
     directory, began = Path(tempfile.mkdtemp(prefix="panjoin-faults-")), time.perf_counter()
-    tally = each.run(directory, seeds)
+    try:
+        tally = each.run(directory, seeds)
+    except Exception as error:  # noqa: BLE001  (whatever it is, the other classes are run)
+        traceback.print_exc()
+        tally = Tally()
+        tally.case(seeds.start, f"the class itself ended with {error!r:.300}", undetected=1)
     record = Record.of(
         each.part,
         each.name,

@@ -17,6 +17,7 @@ import random
 import re
 import secrets
 import signal
+import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -189,7 +190,7 @@ class Trial:
         most = 1 + sum(len(case.faults) for case in self.cases) if lives is None else lives
         try:
             for _ in range(most):
-                code = self.start().wait()
+                code = _ended(self.start())
                 processes.end(self.mark)
                 if code == 0:
                     return
@@ -264,6 +265,17 @@ class Trial:
                 once = directory / "out" / replay.name.partition("-")[0]
                 if _rows(_tables(once)) != _rows(_tables(replay)):
                     tally.failed.append(f"seed {case.seed}: a replay of micro-batch {once.name} gave other rows")
+
+
+#: Seconds after which a life is taken for one that hangs: fifty queries of a table's class take a few minutes.
+_HANGS = 3600.0
+
+
+def _ended(program: Any) -> int | None:
+    """Its exit code; None when it was still there after all."""
+    with suppress(subprocess.TimeoutExpired):
+        return int(program.wait(_HANGS))
+    return None
 
 
 # ---- what Spark says that it did ----
