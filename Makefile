@@ -14,7 +14,7 @@ TESTS := $(RUN) -m pytest --numprocesses 2 --dist loadgroup
 # Nobody else's modules: the package is installed from this tree.
 unexport PYTHONPATH PYTHONHOME
 
-.PHONY: help demo test test-all check format docs doctor clean java
+.PHONY: help demo test test-all browser check format docs doctor clean java
 
 help: ## this list (the default)
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
@@ -27,6 +27,16 @@ test: java ## the tests, in under ten minutes on two cores
 
 test-all: java ## the slow tests as well, with more examples per property (ONLY=slow: the slow ones alone)
 	@PANJOIN_PROFILE=$${PANJOIN_PROFILE:-ci} $(TESTS) -m "$(or $(ONLY),slow or not slow)"
+
+browser: $(VENV)/ready ## a Chromium for the slow tests of the page, by apt-get, when there is none
+	@$(RUN) -m tests.page.browser >/dev/null 2>&1 || { \
+	  command -v apt-get >/dev/null || { $(RUN) -m tests.page.browser; exit 1; }; \
+	  echo "no Chromium here: installing it with apt-get"; \
+	  as_root=$$([ "$$(id -u)" = 0 ] || echo "sudo --non-interactive"); \
+	  export DEBIAN_FRONTEND=noninteractive; \
+	  { $$as_root apt-get install -qq --yes chromium || \
+	    { $$as_root apt-get update -qq && $$as_root apt-get install -qq --yes chromium; }; } >/dev/null; \
+	  $(RUN) -m tests.page.browser; }
 
 check: $(VENV)/ready ## format, lint, types, layers; changes nothing
 	@$(RUN) -m ruff format --check .

@@ -24,6 +24,7 @@ from panjoin.cli.views import Lines
 from panjoin.errors import ParameterError
 from panjoin.job.history import History
 from panjoin.job.moments import Moment
+from panjoin.page.board import Board
 
 SETTINGS = Settings(tuples=300, batches=3, seed=1, index="auto")
 
@@ -66,9 +67,20 @@ def test_the_demo_stops_when_it_is_interrupted_and_goes_on_from_there_to_an_answ
         each["late"] for each in heard
     )
     assert sum(each["late"] for each in heard) > 0
-    for name in ("matches", "checkpoint", "job.toml"):
+    for name in ("matches", "checkpoint", "job.toml", "report.html"):
         assert f"{place / name}" in second
         assert (place / name).exists()
+
+
+def test_the_demo_s_report_shows_both_runs_and_the_verdict(done):
+    place, _ = done
+    text = (place / "report.html").read_text()
+    told = json.loads(text.split('<script type="application/json" id="data">')[1].split("</script>")[0])
+    heard = [json.loads(line) for line in (place / "history.jsonl").read_text().splitlines()]
+    assert told["moments"] == heard
+    assert told["total"]["pairs"] == sum(each["pairs"] for each in heard)
+    assert (told["state"], told["said"]) == ("done", demo._EQUAL)
+    assert told["facts"]["output"] == str(place / "matches")
 
 
 def test_a_demo_that_is_complete_says_so_and_checks_its_answer_again(done):
@@ -107,7 +119,7 @@ def told(place: Path, judged: Verdict, *moments: Moment) -> tuple[int, str]:
     for moment in moments:
         history.add(moment)
     console = Console(file=io.StringIO(), soft_wrap=True, highlight=False)
-    code = demo._told(console, Place(place, SETTINGS), history, judged)
+    code = demo._told(console, Place(place, SETTINGS), Board("demo"), history, judged)
     return code, console.file.getvalue()
 
 

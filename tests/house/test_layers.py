@@ -56,6 +56,7 @@ ROOMS: tuple[tuple[str, ...], ...] = (
     ("spark",),
     # ---- around it ----
     ("job",),  # a pipeline without code
+    ("page",),  # a running job as a page, and as a report afterwards
     ("cli", "__main__"),
     ("bench",),
     ("fpga",),

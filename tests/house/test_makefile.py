@@ -93,6 +93,22 @@ def test_java_is_installed_only_when_none_is_found(tree: Path) -> None:
     assert log.read_text().splitlines() == ["-m panjoin.spark.java", "-m panjoin demo"]
 
 
+def test_a_browser_is_installed_by_apt_get_only_when_none_is_found(tree: Path) -> None:
+    log = ready(tree, 'case "$2" in tests.page.browser) [ -e installed ] || exit 1;; esac')
+    stub(
+        tree / "bin" / "apt-get",
+        f'echo "apt-get $@" >> "{log}"; [ -e listed ] || {{ touch listed; exit 100; }}; touch installed',
+    )
+    stub(tree / "bin" / "id", "echo 0")
+    path = f"PATH={tree / 'bin'}:{os.environ['PATH']}"
+    assert make(tree, "browser", path).returncode == 0
+    found, install = "-m tests.page.browser", "apt-get install -qq --yes chromium"
+    assert log.read_text().splitlines() == [found, install, "apt-get update -qq", install, found]
+    log.unlink()
+    assert make(tree, "browser", path).returncode == 0
+    assert log.read_text().splitlines() == [found]
+
+
 @pytest.mark.parametrize(
     ("command", "asked"),
     [
@@ -128,7 +144,7 @@ def test_a_failure_inside_is_a_failure_of_the_command(tree: Path, command: str) 
 def test_without_a_word_make_lists_its_commands(tree: Path) -> None:
     answer = make(tree)
     listed = [line.split()[0] for line in answer.stdout.splitlines()]
-    assert listed == ["help", "demo", "test", "test-all", "check", "format", "docs", "doctor", "clean"]
+    assert listed == ["help", "demo", "test", "test-all", "browser", "check", "format", "docs", "doctor", "clean"]
 
 
 def test_continuous_integration_checks_then_tests_then_runs_the_slow_tests_with_more_examples(tree: Path) -> None:
@@ -136,10 +152,12 @@ def test_continuous_integration_checks_then_tests_then_runs_the_slow_tests_with_
     log = ready(tree, f'[ "$2" = pytest ] && echo "examples: $PANJOIN_PROFILE" >> "{tree / "log"}"')
     answer = subprocess.run([tree / ".ci" / "run"], cwd="/", capture_output=True, text=True, check=False)
     assert answer.returncode == 0, answer.stderr
-    asked = [line for line in log.read_text().splitlines() if "pytest" in line or "examples" in line]
+    kept = ("pytest", "examples", "browser")
+    asked = [line for line in log.read_text().splitlines() if any(word in line for word in kept)]
     assert asked == [
         "-m pytest --quiet tests/house/test_layers.py", "examples: ci",
         PYTEST, "examples: ci",
+        "-m tests.page.browser",
         f"{PYTEST} -m slow", "examples: ci",
     ]  # fmt: skip
 

@@ -28,6 +28,9 @@ def test_it_holds_every_module_and_the_mark_of_types_and_no_tests(wheel: ZipFile
     source = ROOT / "src"
     modules = {path.relative_to(source).as_posix() for path in source.rglob("*.py")}
     assert modules | {"panjoin/py.typed"} <= held
+    parts = {path.relative_to(source).as_posix() for path in (source / "panjoin" / "page").rglob("*.*")}
+    assert {path for path in parts if "__pycache__" not in path} <= held
+    assert "panjoin/page/uplot/LICENSE" in held
     assert all(name.startswith("panjoin/") for name in held)
 
 

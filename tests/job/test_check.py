@@ -127,6 +127,12 @@ def test_a_mistake_is_told_with_its_key_and_the_remedy(line, said):
     assert any(said in each for each in told), told
 
 
+def test_a_condition_that_cannot_be_read_hides_no_mistake_beside_it():
+    text = WRONG.replace("BETWEEN", "BETWEEEN").replace("emit = 5", "index = 'b-tree'\nworkers = 0")
+    said = [line.split(": ", 2)[1] for line in problems(text)]
+    assert [each for each in said if each.startswith("join")] == ["join.on", "join.how", "join.index", "join.workers"]
+
+
 def test_a_mistake_in_one_key_is_told_once():
     assert len(problems(changed(left__schema="schema = 'ts timestamp, x it'"))) == 1
     assert len(problems(changed(window__time="time = 'long'"))) == 1

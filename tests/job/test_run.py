@@ -1,6 +1,7 @@
 """Job files run on real Spark, from the command line to the rows."""
 
 import json
+import re
 import signal
 import socketserver
 import threading
@@ -12,6 +13,7 @@ from typer.testing import CliRunner
 from panjoin.cli.app import app, main
 from panjoin.cli.codes import FAILED, TOLD
 from panjoin.cli.views import Lines as Told
+from panjoin.errors import ParameterError
 
 ORDERS = "ts,k,x\n2026-01-05T09:30:00Z,a,10\n2026-01-05T09:31:00Z,b,20\n2026-01-05T09:55:00Z,a,11\n"
 QUOTES = "ts,k,x\n2026-01-05T09:32:00Z,a,14\n2026-01-05T09:32:30Z,b,26\n2026-01-05T09:52:00Z,a,12\n"
@@ -63,8 +65,14 @@ sink: {format: json, path: out}
 def test_what_init_writes_runs_as_it_is_and_goes_on_when_there_is_more(spark, tmp_path):
     said = invoke("init", tmp_path / "new")
     assert f"now: panjoin run {tmp_path}/new/job.toml" in said
-    said = invoke("run", tmp_path / "new" / "job.toml")
+    report = tmp_path / "report.html"
+    said = invoke("run", tmp_path / "new" / "job.toml", "--report", report)
     assert "9 tuples, 4 matches" in said
+    assert f"report     {report}: the run in charts, for a browser" in said
+    told = reported(report)
+    assert (told["state"], told["total"]["pairs"], told["live"]) == ("done", 4, False)
+    assert sum(each["pairs"] for each in told["moments"]) == 4
+    assert told["facts"]["sink"] == f"json {tmp_path}/new/matches"
     assert f"output     {tmp_path}/new/matches\ncheckpoint {tmp_path}/new/checkpoint" in said
     found = rows(tmp_path / "new" / "matches")
     assert [(row["symbol_left"], row["price_left"], row["price_right"]) for row in found] == [
@@ -72,8 +80,15 @@ def test_what_init_writes_runs_as_it_is_and_goes_on_when_there_is_more(spark, tm
     ]  # fmt: skip
     more = tmp_path / "new" / "orders" / "2.csv"
     more.write_text("ts,symbol,price\n2026-01-05T09:51:00Z,ACME,1003\n2026-01-05T09:00:00Z,ACME,1003\n")
-    assert "2 tuples, 1 too late, 1 matches" in invoke("run", tmp_path / "new" / "job.toml")
+    said = invoke("run", tmp_path / "new" / "job.toml", "--ui")
+    assert "2 tuples, 1 too late, 1 matches" in said
+    assert re.search(r"^page       http://127\.0\.0\.1:\d+/[\w-]{32}/$", said, flags=re.MULTILINE)
     assert len(rows(tmp_path / "new" / "matches")) == 5
+
+
+def reported(report: Path) -> dict:
+    """The data of a saved page."""
+    return json.loads(report.read_text().split('<script type="application/json" id="data">')[1].split("</script>")[0])
 
 
 def test_the_endless_file_of_init_is_right(tmp_path):
@@ -106,6 +121,8 @@ def test_two_tables_are_joined_at_once(spark, files):
     (files / "tables.yaml").write_text(text)
     assert "done: 2 rows" in invoke("run", files / "tables.yaml")
     assert len(rows(files / "out")) == 2
+    with pytest.raises(ParameterError, match=r"tables\.yaml joins two tables at once, so there is nothing to watch"):
+        CliRunner().invoke(app, ["run", str(files / "tables.yaml"), "--ui"], catch_exceptions=False)
     again = CliRunner().invoke(app, ["run", str(files / "tables.yaml")])
     assert again.exit_code == FAILED
     assert "already exists" in again.stderr
@@ -116,9 +133,14 @@ def test_a_query_that_fails_says_why_in_our_own_words(spark, files):
     text = (files / "job.yaml").read_text()
     (files / "job.yaml").write_text(text.replace("right.y - 5", "right.y - 6"))
     (files / "orders" / "2.csv").write_text(ORDERS)
-    result = CliRunner().invoke(app, ["run", str(files / "job.yaml")])
+    report = files / "report.html"
+    result = CliRunner().invoke(app, ["run", str(files / "job.yaml"), "--report", str(report)])
     assert result.exit_code == FAILED
-    assert result.stderr.startswith("error: files cannot go on from this checkpoint: condition was ")
+    why = "files cannot go on from this checkpoint: condition was "
+    assert result.stderr.startswith(f"error: {why}")
+    told = reported(report)
+    assert told["state"] == "failed"
+    assert told["said"].startswith(why)
 
 
 def test_kafka_without_its_connector_says_how_to_get_it(spark, files, monkeypatch, capsys):
@@ -176,6 +198,12 @@ def test_mistakes_are_told_before_spark_starts(tmp_path, monkeypatch, capsys):
     assert said[0].startswith(f"error: {tmp_path}/job.toml: 'left' is missing")
     assert any("job.toml:2: lfet: no table of a job file is called 'lfet'" in line for line in said)
     assert "--conf 'x' is no KEY=VALUE" in refused(monkeypatch, capsys, "run", tmp_path / "job.toml", "--conf", "x")
+
+
+def test_a_report_that_would_overwrite_something_else_is_refused_before_spark_starts(tmp_path, monkeypatch, capsys):
+    invoke("init", tmp_path)
+    said = refused(monkeypatch, capsys, "run", tmp_path / "job.toml", "--report", tmp_path / "job.toml")
+    assert f"--report {tmp_path}/job.toml is there, and no report of PanJoin; name another file" in said
 
 
 def test_explain_shows_what_is_indexed(monkeypatch, capsys, tmp_path):

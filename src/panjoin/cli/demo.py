@@ -15,19 +15,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
 from panjoin.cli.codes import DONE, FAILED, INTERRUPTED, TOLD
+from panjoin.cli.page_options import LOOPBACK, PageOptions, Ui, UiHost, UiPort
 
 if TYPE_CHECKING:
     from panjoin.cli.demo_check import Verdict
     from panjoin.cli.demo_place import Place
-    from panjoin.cli.views import Total, View
+    from panjoin.cli.views import View
     from panjoin.job.history import History
     from panjoin.job.moments import Moment
+    from panjoin.job.totals import Total
+    from panjoin.page.board import Board
 
 
 def demo(
@@ -38,6 +41,9 @@ def demo(
     batches: Annotated[int, typer.Option(min=1, max=999, help="Micro-batches.")] = 20,
     index: Annotated[str, typer.Option(help="Structure: auto, bi-sort, rap-table, wib-tree, scan.")] = "auto",
     seed: Annotated[int, typer.Option(help="Seed of the data.")] = 1,
+    ui: Ui = False,
+    ui_host: UiHost = LOOPBACK,
+    ui_port: UiPort = 0,
 ) -> None:
     """Join two made-up streams of orders and quotes on Spark, live, and compare the answer with Spark's batch join."""
     from panjoin import index as structures  # noqa: PLC0415
@@ -48,7 +54,7 @@ def demo(
     console = Console(highlight=False, soft_wrap=True)
     try:
         with taken(directory, Settings(tuples, batches, seed, index), fresh=fresh) as place:
-            code = _shown(console, place)
+            code = _joined(console, place, PageOptions(ui, ui_host, ui_port, place.root / "report.html"))
     except KeyboardInterrupt:
         console.print(_STOPPED)
         raise typer.Exit(INTERRUPTED) from None
@@ -57,30 +63,43 @@ def demo(
 
 demo.__doc__ = f"{demo.__doc__}\n\n    {TOLD}"
 
+_EQUAL = "the two answers are equal, row by row, and every late tuple is accounted for"
 _STOPPED = "stopped; the same command goes on from there, --fresh starts over"
 
 
-def _shown(console: Console, place: Place) -> int:
+def _joined(console: Console, place: Place, page: PageOptions) -> int:
     from panjoin.cli.run import started  # noqa: PLC0415
-    from panjoin.cli.watching import watch  # noqa: PLC0415
+    from panjoin.cli.showing import shown  # noqa: PLC0415
     from panjoin.job.history import History  # noqa: PLC0415
-    from panjoin.job.pipeline import start  # noqa: PLC0415
+    from panjoin.job.plan_text import facts, plan  # noqa: PLC0415
+    from panjoin.page.board import Board  # noqa: PLC0415
 
     _announce(console, place, made=place.prepare())
-    job = place.job()
-    history = History(place.root / "history.jsonl")
-    with started(job, log=place.root / "spark.log") as spark:
-        end = watch(start(spark, job), _view(console, place, history), history.add)
-        if end.code != DONE:
-            console.print(_STOPPED)
-            return end.code
-        if end.total.batches == 0:
-            console.print("an earlier run has joined all of it; --fresh starts over")
-        with console.status("joining the same files again, as a batch, by Spark"):
-            from panjoin.cli.demo_check import verdict  # noqa: PLC0415
+    job, history = place.job(), History(place.root / "history.jsonl")
+    board = Board("panjoin demo", facts(job), plan(job), history)
+    with shown(board, page, console), started(job, log=place.root / "spark.log") as spark:
+        return _checked(console, spark, place, history, board)
 
-            found = verdict(spark, place)
-    return _told(console, place, history, found)
+
+def _checked(console: Console, spark: Any, place: Place, history: History, board: Board) -> int:
+    """Both joins; the exit code says whether their answers are equal."""
+    from panjoin.cli.showing import watched  # noqa: PLC0415
+    from panjoin.job.pipeline import start  # noqa: PLC0415
+
+    end = watched(start(spark, place.job()), _view(console, place, history), board)
+    if end.code != DONE:
+        board.say("stopped", _STOPPED)
+        console.print(_STOPPED)
+        return end.code
+    if end.total.batches == 0:
+        console.print("an earlier run has joined all of it; --fresh starts over")
+    check = "joining the same files again, as a batch, by Spark"
+    board.say("running", check)
+    with console.status(check):
+        from panjoin.cli.demo_check import verdict  # noqa: PLC0415
+
+        found = verdict(spark, place)
+    return _told(console, place, board, history, found)
 
 
 def _announce(console: Console, place: Place, *, made: bool) -> None:
@@ -96,16 +115,17 @@ def _announce(console: Console, place: Place, *, made: bool) -> None:
 
 
 def _view(console: Console, place: Place, history: History) -> View:
-    from panjoin.cli.views import Lines, Picture, total_of  # noqa: PLC0415
+    from panjoin.cli.views import Lines, Picture  # noqa: PLC0415
+    from panjoin.job.totals import total_of  # noqa: PLC0415
 
     if not console.is_terminal:
         return Lines(console)
     return Picture(console, "panjoin demo", rows=2 * place.settings.tuples, before=total_of(history.since()))
 
 
-def _told(console: Console, place: Place, history: History, found: Verdict) -> int:
+def _told(console: Console, place: Place, board: Board, history: History, found: Verdict) -> int:
     """The summary; the exit code says whether all is as it should be."""
-    from panjoin.cli.views import size, total_of  # noqa: PLC0415
+    from panjoin.job.totals import size, total_of  # noqa: PLC0415
 
     moments = history.since()
     total = total_of(moments)
@@ -127,12 +147,15 @@ def _told(console: Console, place: Place, history: History, found: Verdict) -> i
         del lines["unheard"]
     for name, text in lines.items():
         console.print(f"{name:10} {text}", markup=False)
+        board.note(name, text)
     if wrong:
         for line in wrong:
             console.print(f"wrong      {line}", style="bold red", markup=False)
+        board.say("failed", f"the answer is wrong: {'; '.join(wrong)}")
         console.print("the answer is wrong: this is a bug in panjoin, please report it with the lines above")
         return FAILED
-    console.print("the two answers are equal, row by row, and every late tuple is accounted for")
+    console.print(_EQUAL)
+    board.say("done", _EQUAL)
     return DONE
 
 

@@ -2,7 +2,7 @@
 
 read, check ──> all problems, exit 2
      │ --dry-run ──> plan, exit 0
-     └─> Spark ──> query ──> bar | picture | lines | JSON, page ──> total, exit 0, 1, 130 or 143
+     └─> Spark ──> query ──> bar | picture | lines | JSON, page ──> total, report, exit 0, 1, 130 or 143
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ import typer
 from rich.console import Console
 
 from panjoin.cli.codes import DONE, FAILED, INTERRUPTED, REFUSED, TOLD
+from panjoin.cli.page_options import LOOPBACK, PageOptions, Report, Ui, UiHost, UiPort
 from panjoin.errors import ParameterError
 
 if TYPE_CHECKING:
     from panjoin.cli.views import View
     from panjoin.job.check import Job
+    from panjoin.page.board import Board
 
 
 def run(
@@ -29,6 +31,10 @@ def run(
     *,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check it, print the plan, and start nothing.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object per micro-batch instead of a view.")] = False,
+    ui: Ui = False,
+    ui_host: UiHost = LOOPBACK,
+    ui_port: UiPort = 0,
+    report: Report = None,
     master: Annotated[str | None, typer.Option(help="Spark's master, such as spark://host:7077.")] = None,
     packages: Annotated[list[str] | None, typer.Option(help="Connectors for Spark, as Maven coordinates.")] = None,
     conf: Annotated[list[str] | None, typer.Option(help="A Spark setting, KEY=VALUE; wins over the file's.")] = None,
@@ -45,10 +51,16 @@ def run(
     if dry_run:
         console.print(plan(checked), markup=False)
         return
-    with started(checked, master=master, settings=settings, packages=packages or []) as spark:
-        code = _batch(console, spark, checked, as_json) if not checked.streaming else _query(
-            console, spark, checked, as_json=as_json
-        )  # fmt: skip
+    page = PageOptions(ui, ui_host, ui_port, report)
+    session: dict[str, Any] = {"master": master, "settings": settings, "packages": packages or []}
+    if checked.streaming:
+        raise typer.Exit(_streamed(console, checked, session, page, as_json=as_json))
+    if page.wanted:
+        raise ParameterError(
+            f"{job} joins two tables at once, so there is nothing to watch; leave --ui and --report out"
+        )
+    with started(checked, **session) as spark:
+        code = _batch(console, spark, checked, as_json)
     raise typer.Exit(code)
 
 
@@ -123,14 +135,24 @@ def _rows(job: Job) -> int | None:
     return rows
 
 
-def _query(
-    console: Console, spark: Any, job: Job, *, as_json: bool
-) -> int:  # fmt: skip
+def _streamed(console: Console, job: Job, session: dict[str, Any], page: PageOptions, *, as_json: bool) -> int:
+    from panjoin.cli.showing import shown  # noqa: PLC0415
+    from panjoin.job.plan_text import facts, plan  # noqa: PLC0415
+    from panjoin.page.board import Board  # noqa: PLC0415
+
+    board = Board(job.name, facts(job), plan(job))
+    beside = Console(stderr=True, highlight=False, soft_wrap=True) if as_json else console
+    with shown(board, page, beside), started(job, **session) as spark:
+        return _query(console, spark, job, board, as_json=as_json)
+
+
+def _query(console: Console, spark: Any, job: Job, board: Board, *, as_json: bool) -> int:
+    from panjoin.cli.showing import watched  # noqa: PLC0415
     from panjoin.cli.views import summary, told  # noqa: PLC0415
-    from panjoin.cli.watching import watch  # noqa: PLC0415
     from panjoin.job.pipeline import shown, start  # noqa: PLC0415
 
-    end = watch(start(spark, job), view_of(console, job, as_json=as_json))
+    end = watched(start(spark, job), view_of(console, job, as_json=as_json), board)
+    board.say("done" if end.code == DONE else "stopped", end.total.said())
     rows = shown(spark, job)
     if as_json:
         told(console, "end", {"code": end.code, **summary(end.total)})

@@ -19,9 +19,10 @@ from typing import Any
 from pyspark.errors import StreamingQueryException
 
 from panjoin.cli.codes import DONE, INTERRUPTED, TERMINATED
-from panjoin.cli.views import Total, View
+from panjoin.cli.views import View
 from panjoin.errors import PanJoinError
 from panjoin.job.moments import Moment, Moments
+from panjoin.job.totals import Total
 
 #: Between two looks at the query, in seconds.
 LOOK = 0.2

@@ -105,7 +105,8 @@ class _Check:
         settings, wrong = settings_of(self.tree.get("spark", {}), allow_all=allow_conf)
         self.problems += wrong
         window = self._window(self._one("window", model.Window))
-        options = None if join is None else self._options(join, window)
+        knobs = self._knobs() if join is None else join
+        options = None if knobs is None else self._options(knobs, window)
         left, right = (sources.get(side) for side in SIDES)
         schemas = self._columns("left", left), self._columns("right", right)
         if join is not None:
@@ -124,6 +125,17 @@ class _Check:
 
     def _one(self, key: str, kind: type[Table]) -> Any:
         return self._validated(kind, self.tree[key], (key,)) if key in self.tree else None
+
+    def _knobs(self) -> Join | None:
+        """What is right of [join], where its condition is wrong or missing: that hides nothing of its options."""
+        table = self.tree.get("join")
+        if not isinstance(table, dict):
+            return None
+        wrong = {known.path[1] for known in self.problems if known.path[:1] == ("join",) and len(known.path) > 1}
+        try:
+            return _Knobs.model_validate({key: value for key, value in table.items() if key not in wrong | {"on"}})
+        except ValidationError:
+            return None
 
     def _validated(self, kind: type[Table], table: Any, path: Path) -> Any:
         """The table; where it is wrong, what is left without its wrong keys, so that the rest is checked as well."""
@@ -316,6 +328,10 @@ class _Check:
 
 class _Named(Table):
     name: model.Name
+
+
+class _Knobs(Join):
+    on: str = ""
 
 
 _WHAT = {

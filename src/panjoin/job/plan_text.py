@@ -33,6 +33,23 @@ def plan(job: Job) -> str:
     return "\n".join(lines)
 
 
+def facts(job: Job) -> dict[str, str]:
+    """The plan's few lines for a page's head."""
+    left, right = (
+        " ".join(filter(None, (source.format, getattr(source, "path", None) or getattr(source, "topic", None))))
+        for source in job.sources
+    )
+    place = getattr(job.sink, "path", None) or getattr(job.sink, "topic", None) or ""
+    return {
+        "left": left,
+        "right": right,
+        "condition": str(job.condition),
+        "window": job.window.describe(),
+        "join": f"{job.options.how}, gives {_emitted(job)}, index {job.options.index}",
+        "sink": f"{job.sink.format} {place}".rstrip(),
+    }
+
+
 def _emitted(job: Job) -> str:
     if job.options.emit != "aggregates":
         return str(job.options.emit)
