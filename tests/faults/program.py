@@ -76,12 +76,12 @@ def _start_again(spark: SparkSession, directory: Path, asked: dict[str, Any]) ->
     """While it runs."""
     try:
         started(spark, directory, asked)
-    except PySparkException as error:
+    except Exception as error:  # noqa: BLE001  (Spark's refusal is Java's IllegalStateException, which Py4J leaves as it is)
         _note(directory, error)
     (directory / "second start").rename(directory / "second start done")
 
 
-def _note(directory: Path, error: PySparkException) -> None:
+def _note(directory: Path, error: Exception) -> None:
     with (directory / "errors.jsonl").open("a") as file:
         file.write(json.dumps(str(error)) + "\n")
 

@@ -46,7 +46,7 @@ def started_twice(directory: Path, seeds: range) -> Tally:
     trial.run(lives=1)
     trial.judge(tally)
     for case in trial.cases:
-        trial.expect_error(case, "CONCURRENT_QUERY|Another instance of this query", tally)
+        trial.expect_error(case, "another query with same id is already active", tally)
     return tally
 
 
