@@ -95,6 +95,19 @@ def test_a_damaged_line_is_named(tmp_path: Path, damage: str) -> None:
         Records(tmp_path)
 
 
+def test_a_digit_that_has_changed_is_noticed_and_lines_of_before_have_no_checksum(tmp_path: Path) -> None:
+    run_all(tmp_path, experiment(counting([], 0)))
+    path = tmp_path / "fruit.jsonl"
+    whole = path.read_text()
+    path.write_text(whole.replace("3.0", "8.0"))
+    with pytest.raises(DamageError, match=r"fruit\.jsonl, line 1 is no record of this version"):
+        Records(tmp_path)
+    content = json.loads(whole)
+    assert content.pop("crc32")
+    path.write_text(json.dumps(content, sort_keys=True) + "\n")
+    assert [list(record.values) for record in Records(tmp_path)] == [[3.0, 1.0, 2.0]]
+
+
 @pytest.mark.parametrize(
     ("trouble", "reason"),
     [
