@@ -51,7 +51,11 @@ def main(path: str) -> int:
     return 0
 
 
-def _came_to_its_end(spark: SparkSession, directory: Path) -> bool:
+#: Spark gives a Python worker of the driver ten seconds to start; a machine that is too busy for that is no fault of ours.
+_BUSY = "Python worker failed to connect back"
+
+
+def _came_to_its_end(spark: SparkSession, directory: Path, patience: int = 20) -> bool:
     asked = json.loads((directory / "query.json").read_text())
     injection = Injection(str(directory), os.getpgid(0), asked.get("chance", 0.0), asked["seed"])
     operator.JoinProcessor = lambda plan: InjectedProcessor(plan, injection)
@@ -66,6 +70,8 @@ def _came_to_its_end(spark: SparkSession, directory: Path) -> bool:
             if (directory / "second start").exists():
                 _start_again(spark, directory, asked)
     except PySparkException as error:
+        if _BUSY in str(error) and patience:
+            return _came_to_its_end(spark, directory, patience - 1)
         _note(directory, error)
         return False
     (directory / "done").touch()
