@@ -144,6 +144,7 @@ def report(
     to: Annotated[Path, typer.Option(help="The page with the markers; its figures lie in pictures/ beside it.")] = PAGE,
     scale: Annotated[str, typer.Option(help="toy: a minute or two; small: the page's, an hour.")] = "small",
     measure: Annotated[bool, typer.Option(help="First measure what has no record yet.")] = True,
+    again: Annotated[bool, typer.Option(help="Measure also what has records; placements come from the cache.")] = False,
     board_watts: Annotated[float, typer.Option(help="Energy model: the board with FPGA and memory.")] = 7.9,
     cpu_watts: Annotated[float, typer.Option(help="Energy model: the CPU with all cores.")] = 150.0,
     cpu_cores: Annotated[int, typer.Option(help="Energy model: cores of that CPU.")] = 20,
@@ -155,7 +156,7 @@ def report(
 
     power = Power(board_watts=board_watts, cpu_watts=cpu_watts, cpu_cores=cpu_cores)
     if measure:
-        run(["fpga.*"], scale=scale, out=records)
+        run(["fpga.*"], scale=scale, out=records, again=again)
     written = renew(to, existing(records), power)
     typer.echo(f"renewed {', '.join(map(str, written))}")
 
