@@ -298,7 +298,7 @@ GOALS = (
         200,
         "MHz",
         lambda found: _least_of_three(found.values("fpga.resources", "clock", design="worker")),
-        "the slowest path is nearly all wire: the parts lie far apart on this chip",
+        "docs/hardware.md has the slowest path, and how much of it is wire",
     ),
     Goal(
         "fpga",

@@ -100,9 +100,13 @@ def _between(name: str, value: int, least: int, most: int) -> None:
         raise ParameterError(f"{name} must be between {least} and {most} here, not {value}")
 
 
+# A channel takes 8 bursts ahead, 48 cycles of work: enough never to run dry, and half of what the cutter's words, which
+# many steps wait for one after another, would stand in line for with 16.
+_BOARD = Memory(queue=8)
+
 PRESETS: dict[str, Params] = {
-    "ecp5-85": Params(),
-    "paper": Params(partitions=1 << 16),  # the index alone takes 128 of the 208 block RAMs of an ECP5-85
+    "ecp5-85": Params(memory=_BOARD),
+    "paper": Params(partitions=1 << 16, memory=_BOARD),  # the index alone takes 128 of the 208 block RAMs of an ECP5-85
     "single": Params(mergers=1, probers=1),
     "small": Params(mergers=2, probers=2, fifo_depth=16, out_depth=8, burst=4, partitions=64, address_bits=13),
 }
