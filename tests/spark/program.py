@@ -16,7 +16,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from panjoin.spark import operator, session, stream_join
+from panjoin.spark import operator, packed, session, stream_join
 from panjoin.spark.java import use_java
 from panjoin.spark.metrics import read
 from panjoin.spark.processor import JoinProcessor
@@ -59,10 +59,11 @@ def _spark(job: dict[str, Any]) -> Any:
 
 
 def _source(spark: Any, directory: Path, side: str, job: dict[str, Any]) -> Any:
-    path = str(directory / side)
-    stream = (
-        spark.readStream.schema(_table(spark, directory, side).schema).option("maxFilesPerTrigger", 1).parquet(path)
-    )
+    path, schema = str(directory / side), _table(spark, directory, side).schema
+    if side in job.get("packed", ()):
+        stream = packed.read(spark, path, schema=schema, max_files_per_trigger=1)
+    else:
+        stream = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(path)
     return stream if "delay" not in job else stream.withWatermark("ts", job["delay"])
 
 

@@ -111,7 +111,7 @@ def _committed(sink: Path) -> set[Path]:
 
 @pytest.mark.slow
 def test_through_spark_connect(tmp_path):
-    seen = run(tmp_path, remote="local[2]", settings=SETTINGS)
+    seen = run(tmp_path, remote="local[2]", settings=SETTINGS, packed=["left"])
     assert seen["spark"].startswith("pyspark.sql.connect")
 
 
@@ -122,7 +122,7 @@ def test_on_two_executors_of_one_machine_also_when_one_is_killed(tmp_path, poiso
     job = {"poison": str(poison)} if poisoned else {}
     if poisoned:
         poison.touch()
-    run(tmp_path, master="local-cluster[2,1,2048]", **job)
+    run(tmp_path, master="local-cluster[2,1,2048]", packed=["left", "right"] if poisoned else [], **job)
     assert not poison.exists()
 
 
@@ -141,7 +141,7 @@ def test_submitted_to_a_standalone_master_with_two_workers_of_which_one_loses_it
             for log in ("first", "second"):
                 _said(tmp_path / log, "(Successfully registered) with master")
             submit = str(SPARK_HOME / "bin" / "spark-submit")
-            run(tmp_path, submit, "--master", url, "--driver-memory", "1g", poison=str(poison))
+            run(tmp_path, submit, "--master", url, "--driver-memory", "1g", poison=str(poison), packed=["right"])
     assert not poison.exists()
 
 

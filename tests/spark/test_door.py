@@ -99,6 +99,21 @@ def test_a_missing_column_is_refused_with_the_nearest_one(spark):
             stream_join(left, right, on="left.x = right.x", window=TimeWindow("1 minute", on=("time", "ts")))
 
 
+def test_a_resident_directory_that_cannot_hold_a_count_window_is_refused(spark):
+    stream, table = frames(spark)
+    how = {"on": "left.x = right.x", "resident_limit": "1m"}
+    with pytest.raises(
+        ParameterError, match="resident_limit is 1048576 bytes, and windows of 200000 tuples take at leas"
+    ):
+        stream_join(stream, stream, window=CountWindow(100_000), **how)
+    with pytest.raises(
+        ParameterError, match=r"has \d+ bytes left, and windows of 2000000000000 tuples take at least 16"
+    ):
+        stream_join(stream, stream, window=CountWindow(10**12), on="left.x = right.x", resident="/dev/shm")
+    for right, window in ((stream, CountWindow(1 << 40)), (stream, WINDOW), (table, CountWindow(100_000))):
+        assert stream_join(stream, right, window=window, **how).isStreaming
+
+
 def test_a_table_needs_no_watermark(spark):
     stream, table = frames(spark)
     bare = spark.readStream.format("rate").load().selectExpr("value AS x", "timestamp AS ts")

@@ -12,7 +12,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxFiles
 from pyspark.sql.types import StructType
 
-from panjoin.errors import DataError
+from panjoin.errors import DataError, StateError
 from panjoin.spark import sources
 from panjoin.spark.files import Part, rows, schema_of, sizes
 from panjoin.spark.listing import Taken
@@ -200,6 +200,19 @@ def test_available_now_does_not_see_what_comes_later(tmp_path):
     write(tmp_path / "1", TABLE, "parquet")
     assert len(steps(source)) == 1
     assert len(steps(source)[0]) == 1
+
+
+def test_offsets_that_are_not_two_steps_of_this_source_are_refused(tmp_path):
+    for number in range(2):
+        write(tmp_path / f"{number}", TABLE, "parquet")
+    source = reader(tmp_path, most=1)
+    start = source.initialOffset()
+    first = source.latestOffset(start, ReadMaxFiles(1))
+    second = source.latestOffset(first, ReadMaxFiles(1))
+    with pytest.raises(StateError, match="from step 0 to 2 at once, and an offset names those of one step"):
+        source.partitions(start, second)
+    with pytest.raises(DataError, match="not that of a packed source"):
+        source.partitions({"logOffset": 0}, first)
 
 
 def test_without_event_times_the_watermark_column_stands_still(tmp_path):

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -57,6 +58,32 @@ def test_another_limit_is_refused(said):
 def test_a_directory_that_depends_on_where_a_process_runs_is_refused(said):
     with pytest.raises(ParameterError, match="resident must be an absolute path on the executors"):
         Residence.of(said, None)
+
+
+def test_a_place_that_cannot_hold_the_windows_is_refused_with_what_it_takes(tmp_path, monkeypatch):
+    monkeypatch.delenv("PANJOIN_RESIDENT_DIR", raising=False)
+
+    def refused(message, where, tuples, workers, local):
+        with pytest.raises(ValueError, match=message):
+            where.refuse_too_small(tuples, workers, local)
+
+    small = Residence.of(None, 7999)
+    refused("resident_limit is 7999 bytes, and windows of 1000 tuples take at least 8000 on", small, 1000, 4, ["/tmp"])
+    small.refuse_too_small(999, 4, ["/tmp"])
+    small.refuse_too_small(3999, 4, ())
+    refused("windows of 4000 tuples take at least 8000 on an executor", small, 4000, 4, ())
+
+    monkeypatch.setattr(residence.shutil, "disk_usage", lambda _: SimpleNamespace(free=5000))
+    place = Residence.of(tmp_path / "not" / "yet", None)
+    refused(rf"directory {tmp_path} has 5000 bytes left, and .* at least 8000; make room, name another", place, 1000, 1,
+            ["/tmp"])  # fmt: skip
+    refused(rf"directory {tmp_path} has 5000 bytes left", Residence.of(None, None), 1000, 1, [f"{tmp_path}/local"])
+    place.refuse_too_small(1000, 1, ())
+    place.refuse_too_small(625, 1, ["/tmp"])
+    mine = tmp_path / f"panjoin-{os.getuid()}" / "1-2-3" / "query"
+    mine.mkdir(parents=True)
+    (mine / "left-0.sealed").write_bytes(bytes(3000))
+    Residence.of(tmp_path, None).refuse_too_small(1000, 1, ["/tmp"])
 
 
 def test_directories_are_ours_alone(tmp_path):

@@ -141,19 +141,26 @@ def test_an_outer_join_over_time_drops_what_is_late_and_hands_out_unmatched_rows
     pipeline.write()
     pipeline.run(delay="2 seconds")
 
-    marks = _watermarks(pipeline.batches, 2_000_000)
-    expected = nested.join(question, [mark for mark in marks[:-1] for _ in range(2)])
-    times = question.left["ts"].cast(pa.int64()).to_pylist()
-    final, extent = marks[-1], question.window.left.length
-    waiting = [
-        pair for pair in expected if pair[1] is None and times[pair[0]] is not None and times[pair[0]] + extent >= final
-    ]
-    for pair in waiting:
-        del expected[pair]
+    expected, waiting, late = handed_out(question, pipeline.batches, 2_000_000)
     assert pipeline.answer() == expected
-    unmatched = [pair for pair in expected if pair[1] is None]
-    assert unmatched and waiting
-    assert nested.look(question, [mark for mark in marks[:-1] for _ in range(2)]).late
+    assert [pair for pair in expected if pair[1] is None]
+    assert waiting
+    assert late
+
+
+def handed_out(question: Question, batches, delay: int) -> tuple[Counter, list, object]:
+    """Rows of an outer join over time that are there when all data is; unmatched ones that still wait; who was late."""
+    marks = _watermarks(batches, delay)
+    expected = nested.join(question, [mark for mark in marks[:-1] for _ in range(2)])
+    times = [table["ts"].cast(pa.int64()).to_pylist() for table in (question.left, question.right)]
+    lengths, waiting = (question.window.left.length, question.window.right.length), []
+    for pair in [pair for pair in expected if None in pair]:
+        side = int(pair[0] is None)
+        time = times[side][pair[side]]
+        if time is not None and time + lengths[side] >= marks[-1]:
+            waiting.append(pair)
+            del expected[pair]
+    return expected, waiting, nested.look(question, [mark for mark in marks[:-1] for _ in range(2)]).late
 
 
 def _watermarks(batches, delay: int) -> list[int | None]:

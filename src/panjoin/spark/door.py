@@ -5,6 +5,8 @@ Looks at schemas and settings; runs nothing and changes nothing.
 
 from __future__ import annotations
 
+import re
+import tempfile
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -18,13 +20,15 @@ from panjoin.options import HOWS, Options
 from panjoin.predicate import Condition
 from panjoin.spark.event_time import WATERMARK
 from panjoin.spark.placement import Placement
-from panjoin.spark.plan import SIDES
+from panjoin.spark.plan import SIDES, JoinPlan
 from panjoin.window import Window
 
 OLDEST = (4, 3)
 PROVIDER_KEY = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 PARTITIONS_KEY = "spark.sql.shuffle.partitions"
+#: A window of so many tuples is written where all that come are meant, and nobody says how many that are.
+_EVERYTHING = 1 << 40
 #: Workers where Spark does not say how many cores there are (Spark Connect).
 _CORES_UNKNOWN = 4
 
@@ -125,6 +129,15 @@ def _needs_one(options: Options, placed: Placement) -> tuple[str, str] | None:
     if options.how != "inner" and options.placement == "arrival":
         return f"how={options.how!r} with placement='arrival'", "placement='key', or "
     return None
+
+
+def refuse_small_residence(plan: JoinPlan, spark: SparkSession) -> None:
+    """Refuse a place for windows that cannot hold them; how many tuples are in a length of time nobody knows yet."""
+    each = [plan.window.extent(side).tuples or 0 for side in SIDES]
+    tuples = sum(number for number in each if number < _EVERYTHING)
+    here = "connect" not in type(spark).__module__ and re.fullmatch(r"local(\[.*\])?", str(spark.sparkContext.master))
+    local = str(spark.conf.get("spark.local.dir", "") or tempfile.gettempdir()).split(",") if here else ()
+    plan.residence.refuse_too_small(tuples, plan.workers, local)
 
 
 def refuse_packed(packed: bool, event_time: str | None, streaming: bool) -> None:

@@ -123,6 +123,8 @@ def stream_join(
         options = replace(options, workers=door.settled_workers(options, placed, spark))
     plan = JoinPlan.of(condition, window, schemas, options, name or "the join")
     plan = replace(plan, residence=Residence.of(resident, resident_limit))
+    if streaming:
+        door.refuse_small_residence(plan, spark)
     result = _result_type(plan, left.schema, right.schema, schemas, cased)
     joined = _assembled(plan, left, right, result, packed)
     return joined if event_time is None else with_event_time(joined, event_time, plan, left.schema, right.schema)

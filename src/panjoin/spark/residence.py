@@ -17,6 +17,7 @@ import os
 import re
 import shutil
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,9 @@ from panjoin.directories import private_directory, resident_path
 from panjoin.errors import ParameterError
 
 LOCK = "lock"  #: in each shelf, touched with every version
+
+#: Bytes of a tuple in any structure: a key and an id of 32 bits. Columns come on top, if the result needs them.
+KEY_AND_ID = 8
 
 #: Seconds without a micro-batch after which the files of a query may go.
 LEASE = 600.0
@@ -55,6 +59,29 @@ class Residence:
             )
         return cls(None if directory is None else os.fspath(directory), _size(limit))
 
+    def refuse_too_small(self, tuples: int, workers: int, local: Sequence[str]) -> None:
+        """Refuse a place that cannot hold `tuples` of both windows, whatever they are made of.
+
+        `local` are Spark's local directories where the driver is the executor; nothing where executors are elsewhere:
+        their disks cannot be seen from here, and each may have as little as one worker.
+        """
+        least = tuples * KEY_AND_ID if local else tuples * KEY_AND_ID // workers
+        if self.limit is not None and self.limit < least:
+            raise ParameterError(
+                f"resident_limit is {self.limit} bytes, and windows of {tuples} tuples take at least {least} on an "
+                f"executor, without their columns; raise it to that and room for columns, or make the window smaller"
+            )
+        if not local:
+            return
+        named = self.directory or os.environ.get("PANJOIN_RESIDENT_DIR")
+        places = [_existing(Path(place)) for place in ([named] if named else local)]
+        room = sum(shutil.disk_usage(place).free for place in places)
+        if room < least and room + sum(_ours(place) for place in places) < least:
+            raise ParameterError(
+                f"the resident directory {', '.join(map(str, places))} has {room} bytes left, and windows of {tuples} "
+                f"tuples take at least {least}; make room, name another with resident=, or make the window smaller"
+            )
+
     def root(self, number: int) -> Path:
         """The directory of all our executors; workers are spread over Spark's local directories."""
         places = [place for place in os.environ.get("SPARK_LOCAL_DIRS", "").split(",") if os.access(place, os.W_OK)]
@@ -63,6 +90,20 @@ class Residence:
         elif os.environ.get("PANJOIN_RESIDENT_DIR") or not places:
             return resident_path()
         return Path(places[number % len(places)]).absolute() / f"panjoin-{os.getuid()}"
+
+
+def _existing(place: Path) -> Path:
+    """The place, or what is there of the way to it."""
+    return next(path for path in (place.absolute(), *place.absolute().parents) if path.exists())
+
+
+def _ours(place: Path) -> int:
+    """Bytes of windows that are there already: of this query's last run, perhaps, which they will replace."""
+    found = 0
+    for path in place.glob(f"panjoin-{os.getuid()}/**/*"):
+        with suppress(OSError):
+            found += path.lstat().st_size
+    return found
 
 
 def _size(limit: Any) -> int | None:

@@ -32,6 +32,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxFiles, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
+from panjoin.errors import StateError
 from panjoin.spark.files import Part, rows, sizes
 from panjoin.spark.listing import Position, Taken, advanced, listed
 from panjoin.spark.pack import MESSAGE
@@ -108,9 +109,15 @@ class PackedReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """The files of the last step, in order, cut into tasks of about equal size."""
-        if start["number"] == end["number"]:
+        before, after = Position.from_offset(start), Position.from_offset(end)
+        if before.number == after.number:
             return []
-        return self._shares(Position.from_offset(end).files)
+        if before.number + 1 != after.number:
+            raise StateError(
+                f"Spark asks for the files of {self.directory} from step {before.number} to {after.number} at once, "
+                f"and an offset names those of one step; start with a new checkpointLocation"
+            )
+        return self._shares(after.files)
 
     def _shares(self, files: Sequence[Taken]) -> list[InputPartition]:
         total = sum(file.size for file in files)
