@@ -53,7 +53,16 @@ def test_every_cell_of_an_experiment_is_recorded_and_every_view_shows_something(
         assert any(cell is not None for cell in laid_out.cells.values())
 
 
-SYSTEM_LABELS = ["sys_per_1", "sys_per_2", "sys_per_3", "sys_per_4", "sys_com_1", "sys_com_2"]
+SYSTEM_LABELS = [
+    "sys_per_1",
+    "sys_per_2",
+    "sys_per_3",
+    "sys_per_4",
+    "sys_com_1",
+    "sys_com_2",
+    "sys_storm_1",
+    "sys_storm_2",
+]
 LABELS = [
     "rap_insert_1",
     "rap_insert_2",

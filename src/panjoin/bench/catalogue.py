@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 from panjoin.bench import engine, hardware, index_figures, ratios, scaling, start, system_figures, systems
 from panjoin.bench.experiment import Experiment
 from panjoin.bench.peers import experiments as peers
+from panjoin.bench.pipeline import figures as pipeline
 from panjoin.errors import ParameterError
 from panjoin.suggest import choices
 
@@ -20,6 +21,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     *peers.EXPERIMENTS,
     *start.EXPERIMENTS,
     *hardware.EXPERIMENTS,
+    *pipeline.EXPERIMENTS,
 )
 
 
