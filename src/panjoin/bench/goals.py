@@ -350,11 +350,11 @@ GOALS = (
     ),
     Goal(
         "spark",
-        "W = 8M per side, band, S = 1, matches counted, local[2], exactly once: from packed sources",
+        "W = 8M per side, band, S = 1, matches counted, local[2], exactly once: from packed sources, the better placement",
         "at least",
         8e6,
         "tuples/s",
-        lambda found: found.value("spark.throughput", "throughput", W=8 * M, source="packed"),
+        lambda found: max(found.values("spark.throughput", "throughput", W=8 * M, source="packed"), default=None),
     ),
     Goal(
         "spark",
@@ -362,7 +362,7 @@ GOALS = (
         "at least",
         2.5e6,
         "tuples/s",
-        lambda found: found.value("spark.throughput", "throughput", W=8 * M, source="rows"),
+        lambda found: max(found.values("spark.throughput", "throughput", W=8 * M, source="rows"), default=None),
     ),
     Goal(
         "spark",

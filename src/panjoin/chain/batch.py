@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from panjoin.bounds import Bounds
 from panjoin.expression import Side
+from panjoin.kernels.between import between
 
 Array = npt.NDArray[Any]
 
@@ -57,8 +58,7 @@ class Batch:
         """Keys, still ascending, and positions of the tuples whose arrival position is in [first, last)."""
         if first == 0 and last == self.size:
             return self.keys, self.order
-        inside = (self.order >= first) & (self.order < last)
-        return self.keys[inside], self.order[inside]
+        return between(self.keys, self.order, first, last)
 
     def number_at(self, position: int) -> int:
         """The arrival number of one tuple."""

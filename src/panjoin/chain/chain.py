@@ -109,8 +109,9 @@ def _probe_bands(batch: Batch, index: Index, negate: bool) -> list[Asked]:
         probing = batch.order if rows is None else batch.order[rows]
         first, last = 0, len(low)
         if not negate:
-            first = int(np.searchsorted(high, index.min_key, "left"))
-            last = int(np.searchsorted(low, index.max_key, "right"))
+            # In the type of the bounds: for a plain number numpy widens all of them, 0.1 ns each.
+            first = int(np.searchsorted(high, high.dtype.type(index.min_key), "left"))
+            last = int(np.searchsorted(low, low.dtype.type(index.max_key), "right"))
         if first < last:
             places = slice(first, last) if rows is None else rows[first:last]
             probe = index.probe(low[first:last], high[first:last], negate=negate)

@@ -24,6 +24,7 @@ SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.liveUpdate.period": "0",  # what the shuffle has written is known when a task ends
     "spark.sql.session.timeZone": "UTC",
+    "spark.python.authenticate.socketTimeout": "120s",  # a busy machine takes more than 15 s to start many workers
 }
 _TOLD = 300  #: characters of a reason
 
