@@ -350,7 +350,7 @@ GOALS = (
     ),
     Goal(
         "spark",
-        "W = 8M per side, band, S = 1, matches counted, local[2], exactly once: from packed sources, the better placement",
+        "W = 8M per side, band, S = 1, counted, local[2], exactly once: from packed sources, the better placement",
         "at least",
         8e6,
         "tuples/s",

@@ -116,7 +116,7 @@ SOURCES = ("rows", "packed")
 
 
 def _throughput(scale: str, source: str) -> Iterator[Point]:
-    """Subwindows of half a window: a tuple asks two or three of them instead of nine, and workers take half the time."""
+    """Subwindows of half a window: a tuple asks two or three instead of nine, and workers take half the time."""
     size = SIZES[scale]
     same = {"query": "join", "window": size.window, "subwindow": size.window // 2, "source": source}
     contestants = [{"name": placement, "placement": placement, **same} for placement in PLACEMENTS]
