@@ -33,6 +33,8 @@ from panjoin.spark.metrics import progress_of
 
 #: Seconds between two looks for files.
 INTERVAL = 0.5
+#: What stands before the cause of a failed query in Spark's own words.
+_CAUSE = "terminated with exception: "
 
 
 class Lane:
@@ -148,7 +150,7 @@ def main() -> None:
             try:
                 answer: dict[str, Any] = {"seen": run(spark, json.loads(line))}
             except Exception as error:  # noqa: BLE001  (whatever it is, the parent must hear of it)
-                answer = {"failed": f"{type(error).__name__}: {error}"}
+                answer = {"failed": f"{type(error).__name__}: {str(error).split(_CAUSE)[-1]}"}
             sys.stdout.write(json.dumps(answer) + "\n")
             sys.stdout.flush()
         spark.stop()
