@@ -126,8 +126,8 @@ def refuse_missing(condition: Condition, window: Window, side: Side, schema: pa.
             raise DataError(f"the {side} side has no column {name!r}; {choices(name, schema.names)}")
 
 
-def refuse_rows(condition: Condition, window: Window, side: Side, rows: pa.RecordBatch) -> None:
-    """Raise what is wrong with rows of one side whatever the other side's columns are.
+def refuse_values(condition: Condition, side: Side, rows: pa.RecordBatch) -> None:
+    """Raise if the condition cannot read a column of one side, whatever the other side's columns are.
 
     A value that cannot be read is refused with its own batch: once taken in, it would spoil the calls that meet it.
     """
@@ -138,6 +138,10 @@ def refuse_rows(condition: Condition, window: Window, side: Side, rows: pa.Recor
                 comparable(column, kind)
                 if _converted(kind):
                     codec(kind).encode(rows.column(name), f"{side}.{name}")
+
+
+def refuse_times(window: Window, side: Side, rows: pa.RecordBatch) -> None:
+    """Raise if one side's event times cannot be, whatever the other side's are."""
     window.refuse_side(side, rows.schema)
     if window.on is not None:
         event_times(BoundWindow(window), side, rows)

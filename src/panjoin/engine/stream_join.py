@@ -24,7 +24,16 @@ import pyarrow as pa
 from panjoin import index as structures
 from panjoin.chain.batch import LEFT, RIGHT, Batch
 from panjoin.durations import instant
-from panjoin.engine.build import build, half_shape, plain_form, refuse_missing, refuse_rows, seconds, shape
+from panjoin.engine.build import (
+    build,
+    half_shape,
+    plain_form,
+    refuse_missing,
+    refuse_times,
+    refuse_values,
+    seconds,
+    shape,
+)
 from panjoin.engine.collector import Collector
 from panjoin.engine.local import Join, Prepared
 from panjoin.engine.result import Outcome, Result, Shape
@@ -231,7 +240,9 @@ class StreamJoin:
             if known is None:
                 assert door.schema is not None
                 refuse_missing(self.condition, self.window, side, door.schema)
-            refuse_rows(self.condition, self.window, side, rows)
+            refuse_values(self.condition, side, rows)
+            if join is None:
+                refuse_times(self.window, side, rows)
             self._open()
             if self._join is not None and (self._collector.collects or self._waiting):
                 self._join.check(side, rows)  # later it would be refused together with rows that are good
