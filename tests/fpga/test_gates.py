@@ -1,4 +1,4 @@
-"""The gate level: units, and the whole worker, as the cells that synthesis made of them, beside the circuit as written.
+"""The gate level: units between their queues as the cells that synthesis made of them, beside the circuit as written.
 
 Same words in the same clocks, with random pauses and stalls. The control: one look-up table inverted, and the words or
 the clocks are others, or there is no end.
@@ -8,20 +8,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 
 from panjoin.errors import ParameterError
 from panjoin.fpga.block import Ecp5
 from panjoin.fpga.designs import design
-from panjoin.fpga.flow.cxxrtl import OPTIONS, build
 from panjoin.fpga.flow.gates import gates
 from panjoin.fpga.flow.netlist import Netlist, netlist
 from panjoin.fpga.flow.play import StreamError, play
 from panjoin.fpga.flow.steady import slices
-from panjoin.fpga.machine import Machine, region
 from panjoin.fpga.params import preset
-from panjoin.fpga.worker import BATCH, HIGH, LOW, Op
 
 pytestmark = pytest.mark.slow  # each circuit is synthesised and compiled once
 
@@ -58,28 +54,3 @@ def test_a_unit_with_an_inverted_look_up_table_is_noticed(name: str) -> None:
 def test_a_look_up_table_that_there_is_not_is_refused() -> None:
     with pytest.raises(ParameterError, match=r"flipped must be between 0 and \d+, the look-up tables here, not 100000"):
         gates(netlist(design("merger-1", UNIT), Ecp5()), flipped=100_000)
-
-
-def worked(machine: Machine) -> list[Any]:
-    """Clocks of every command, and what lies in memory at the end."""
-    rng = np.random.default_rng(3)
-    seen: list[Any] = [machine.command(op=Op.CREATE, count=900, buffer=20, partition_bits=4)]
-    for size in (300, 7, 5, 64, 200):
-        machine.put(region(UNIT, BATCH), np.sort(rng.integers(-99, 99, size).astype(np.int32)), np.arange(size))
-        seen.append(machine.command(op=Op.INSERT, count=size))
-        seen.append(machine.command(op=Op.PROBE, count=size, low=-2, high=3))
-        seen += [machine.positions(region(UNIT, place), size).tolist() for place in (LOW, HIGH)]
-    seen += [machine.command(op=Op.SEAL), machine.command(op=Op.EXPIRE)]
-    return [*seen, machine.memory.tolist()]
-
-
-def test_a_worker_of_cells_does_every_command_in_the_same_clocks() -> None:
-    board = netlist(design("board", UNIT), Ecp5())
-    plain = [each for each in OPTIONS if not each.startswith("-O")]  # 60,000 lines for a few thousand clocks
-    written = Machine(UNIT)
-    cells = Machine(UNIT, lambda _, driver: build(gates(board, module="top.worker"), driver, plain))
-    try:
-        assert worked(cells) == worked(written)
-    finally:
-        written.close()
-        cells.close()
