@@ -14,7 +14,11 @@ TESTS := $(RUN) -m pytest --numprocesses 2 --dist loadgroup
 # Nobody else's modules: the package is installed from this tree.
 unexport PYTHONPATH PYTHONHOME
 
-.PHONY: help demo test test-all browser check format docs doctor clean java
+# What looks the project over and releases it lives in an environment of its own, so that it is not among what is looked at.
+TOOLS := .venv-tools
+TOOL := $(TOOLS)/bin/python
+
+.PHONY: help demo test test-all browser check audit fuzz release format docs doctor clean java
 
 help: ## this list (the default)
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
@@ -44,6 +48,17 @@ check: $(VENV)/ready ## format, lint, types, layers; changes nothing
 	@$(RUN) -m mypy
 	@$(RUN) -m pytest --quiet tests/house/test_layers.py
 
+audit: $(TOOLS)/ready ## bandit over src, and known vulnerabilities of what is pinned; fails when nobody can be asked
+	@$(TOOL) -m bandit --quiet --recursive src --configfile tools/bandit.yaml
+	@$(TOOL) tools/audit.py --required
+
+fuzz: $(VENV)/ready ## coverage-guided fuzzing, a minute for each target (ARGS='--seconds 600 condition --keep')
+	@$(PIP) install --requirement tools/fuzz.txt
+	@$(RUN) -m tests.fuzz $(ARGS)
+
+release: $(VENV)/ready $(TOOLS)/ready ## sdist, wheel and a bill of materials (CycloneDX) of what the wheel brings, in dist/
+	@PIP_DISABLE_PIP_VERSION_CHECK=1 TOOL=$(TOOL) RUN=$(RUN) sh tools/release.sh
+
 format: $(VENV)/ready ## put every file into the house's format
 	@$(RUN) -m ruff format .
 	@$(RUN) -m ruff check --fix .
@@ -56,7 +71,7 @@ doctor: java ## what this machine has, and how to mend what it lacks
 	@$(RUN) -m panjoin doctor
 
 clean: ## remove what the other commands made
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist site panjoin-demo
+	rm -rf $(VENV) $(TOOLS) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist site panjoin-demo
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 java: $(VENV)/ready
@@ -74,4 +89,9 @@ $(VENV)/ready: pyproject.toml constraints.txt
 	@$(PYTHON) -m venv --clear $(VENV)
 	@$(PIP) install --constraint constraints.txt hatchling editables setuptools wheel
 	@$(PIP) install --constraint constraints.txt --no-build-isolation --use-pep517 --editable '.[dev,bench,fpga,docs]'
+	@touch $@
+
+$(TOOLS)/ready: tools/security.txt | $(VENV)/ready
+	@$(RUN) -m venv --clear $(TOOLS)
+	@$(TOOL) -m pip --disable-pip-version-check --quiet install --no-deps --requirement tools/security.txt
 	@touch $@

@@ -22,6 +22,11 @@ MODULES: tuple[str, ...] = (
     "tests.faults.restarts",
     "tests.faults.damage",
     "tests.faults.golden",
+    "tests.faults.metamorphic",
+    "tests.fuzz.kept",
+    "tests.faults.hard",
+    "tests.faults.long",
+    "tests.faults.hostile",
 )
 PARTS = ("simulation", "kills", "space", "settings", "restarts", "damage", "inputs", "load", "security")
 

@@ -10,6 +10,8 @@ import pytest
 from tests.house.stubs import stub
 
 ROOT = Path(__file__).resolve().parents[2]
+PIP = "-m pip --disable-pip-version-check --quiet"
+BANDIT = "-m bandit --quiet --recursive src --configfile tools/bandit.yaml"
 PYTEST = "-m pytest --numprocesses 2 --dist loadgroup"
 
 
@@ -20,6 +22,7 @@ def tree(tmp_path: Path) -> Path:
     place.mkdir()
     for name in ("Makefile", "pyproject.toml", "constraints.txt"):
         shutil.copy(ROOT / name, place)
+    shutil.copytree(ROOT / "tools", place / "tools")
     return place
 
 
@@ -37,8 +40,9 @@ def recording_python(path: Path, log: Path, special: str = "") -> Path:
 
 def ready(tree: Path, special: str = "") -> Path:
     """Let the environment be there; the answer is the log of what was asked of its Python."""
-    recording_python(tree / ".venv" / "bin" / "python", tree / "log", special)
-    (tree / ".venv" / "ready").touch()
+    for environment in (".venv", ".venv-tools"):
+        recording_python(tree / environment / "bin" / "python", tree / "log", special)
+        (tree / environment / "ready").touch()
     return tree / "log"
 
 
@@ -127,6 +131,8 @@ def test_a_browser_is_installed_by_apt_get_only_when_none_is_found(tree: Path) -
                 "-m pytest --quiet tests/house/test_layers.py",
             ],
         ),
+        ("audit", [BANDIT, "tools/audit.py --required"]),
+        ("fuzz ARGS=condition", [f"{PIP} install --requirement tools/fuzz.txt", "-m tests.fuzz condition"]),
     ],
 )
 def test_each_command_asks_for_this(tree: Path, command: str, asked: list[str]) -> None:
@@ -144,7 +150,21 @@ def test_a_failure_inside_is_a_failure_of_the_command(tree: Path, command: str) 
 def test_without_a_word_make_lists_its_commands(tree: Path) -> None:
     answer = make(tree)
     listed = [line.split()[0] for line in answer.stdout.splitlines()]
-    assert listed == ["help", "demo", "test", "test-all", "browser", "check", "format", "docs", "doctor", "clean"]
+    assert listed == [
+        "help",
+        "demo",
+        "test",
+        "test-all",
+        "browser",
+        "check",
+        "audit",
+        "fuzz",
+        "release",
+        "format",
+        "docs",
+        "doctor",
+        "clean",
+    ]
 
 
 def test_continuous_integration_checks_then_tests_then_runs_the_slow_tests_with_more_examples(tree: Path) -> None:
@@ -159,6 +179,19 @@ def test_continuous_integration_checks_then_tests_then_runs_the_slow_tests_with_
         PYTEST, "examples: ci",
         "-m tests.page.browser",
         f"{PYTEST} -m slow", "examples: ci",
+    ]  # fmt: skip
+
+
+def test_tools_get_an_environment_of_their_own_from_their_own_pins(tree: Path) -> None:
+    log = ready(tree)
+    shutil.rmtree(tree / ".venv-tools")
+    recording_python(tree / "inner", log)
+    inner = tree / ".venv-tools" / "bin" / "python"
+    inside = f'case "$2" in venv) mkdir -p .venv-tools/bin; cp inner "{inner}";; esac'
+    recording_python(tree / ".venv" / "bin" / "python", log, inside)
+    assert make(tree, "audit").returncode == 0
+    assert log.read_text().splitlines() == [
+        "-m venv --clear .venv-tools", f"{PIP} install --no-deps --requirement tools/security.txt", BANDIT, "tools/audit.py --required",
     ]  # fmt: skip
 
 

@@ -119,10 +119,11 @@ _TEXTS = {f"tag:yaml.org,2002:{name}" for name in ("timestamp", "merge", "value"
 
 
 def _from_yaml(file: str, text: str) -> Document:
-    loader = yaml.SafeLoader(text)
     problems: list[Problem] = []
     lines: dict[Path, int] = {}
+    loader = None
     try:
+        loader = yaml.SafeLoader(text)  # refuses control characters here and now
         for event in yaml.parse(text, Loader=yaml.SafeLoader):
             if isinstance(event, yaml.AliasEvent):
                 line = None if event.start_mark is None else event.start_mark.line + 1
@@ -138,7 +139,8 @@ def _from_yaml(file: str, text: str) -> Document:
     except yaml.YAMLError as error:
         raise JobError(file, [Problem((), f"not YAML: {str(error).splitlines()[0]}")]) from error
     finally:
-        loader.dispose()
+        if loader is not None:
+            loader.dispose()
     if not problems and not isinstance(tree, dict):
         problems.append(Problem((), "a job file is a table of keys and values"))
     if problems:

@@ -24,7 +24,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import pickle
+import pickle  # nosec B403
 import re
 import sys
 import time
@@ -90,7 +90,8 @@ class CodeCache(_Cache):
         digest, body = data[:32], data[32:]
         if hashlib.sha256(body).digest() != digest:
             return None  # damaged: it will be written again
-        types, payload = pickle.loads(body)  # noqa: S301  (written by us, in a directory that only we may enter)
+        # written by us, in a directory that only we may enter
+        types, payload = pickle.loads(body)  # noqa: S301  # nosec B301
         return _rebuild(target_context, *payload) if types == _types(sig) else None
 
     def save_overload(self, sig: Any, data: Any) -> None:

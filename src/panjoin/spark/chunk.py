@@ -38,25 +38,26 @@ def framed(kind: int, body: Any) -> bytes:
 def unframed(blob: bytes | bytearray | memoryview | None, kind: int, what: str) -> memoryview:
     """The body; `what` names the blob in messages."""
     if blob is None:
-        raise _damage(what, "it is missing")
+        raise damage(what, "it is missing")
     if len(blob) < _FRAME.size:
-        raise _damage(what, f"it has {len(blob)} bytes, less than the {_FRAME.size} of a frame")
+        raise damage(what, f"it has {len(blob)} bytes, less than the {_FRAME.size} of a frame")
     magic, version, found, length, checksum = _FRAME.unpack_from(blob)
     body = memoryview(blob)[_FRAME.size :]
     if magic != _MAGIC:
-        raise _damage(what, f"it begins with {bytes(magic)!r} instead of {_MAGIC!r}")
+        raise damage(what, f"it begins with {bytes(magic)!r} instead of {_MAGIC!r}")
     if version != FORMAT:
-        raise _damage(what, f"it has format {version}, this version of panjoin reads format {FORMAT}")
+        raise damage(what, f"it has format {version}, this version of panjoin reads format {FORMAT}")
     if found != kind:
-        raise _damage(what, f"it is of kind {found} instead of {kind}")
+        raise damage(what, f"it is of kind {found} instead of {kind}")
     if length != body.nbytes:
-        raise _damage(what, f"it should have {length} bytes behind the frame and has {body.nbytes}")
+        raise damage(what, f"it should have {length} bytes behind the frame and has {body.nbytes}")
     if zlib.crc32(body) != checksum:
-        raise _damage(what, f"its checksum is {zlib.crc32(body):08x} instead of {checksum:08x}")
+        raise damage(what, f"its checksum is {zlib.crc32(body):08x} instead of {checksum:08x}")
     return body
 
 
-def _damage(what: str, reason: str) -> DamageError:
+def damage(what: str, reason: str) -> DamageError:
+    """To raise: `what` names the blob, `reason` what is wrong with it."""
     return DamageError(
         f"{what} in the state is damaged: {reason}. Restore the checkpoint from a copy, or start with a new "
         f"checkpointLocation; nothing was computed from the damaged bytes"
@@ -97,8 +98,8 @@ class Chunk:
             rows = pa.RecordBatch.from_arrays([batch.column(places[name]) for name in schema.names], schema=schema)
             numbers = batch.column(own).to_numpy() if batch.num_columns > own else None
             return cls(rows, int(notes[b"first_no"]), numbers, notes[b"late"] == b"1")
-        except (pa.ArrowException, KeyError, ValueError, TypeError, StopIteration) as error:
-            raise _damage(what, f"its checksum is right, but it does not read as Arrow: {error}") from error
+        except (pa.ArrowException, OSError, KeyError, ValueError, TypeError, StopIteration) as error:
+            raise damage(what, f"its checksum is right, but it does not read as Arrow: {error}") from error
 
 
 def marks_to_bytes(matched: Array) -> bytes:
@@ -110,5 +111,5 @@ def marks_of(blob: bytes | bytearray | None, size: int, what: str) -> Array:
     """From what `marks_to_bytes` gave."""
     packed = np.frombuffer(unframed(blob, MARKS, what), np.uint8)
     if len(packed) != -(-size // 8):
-        raise _damage(what, f"it has marks for {8 * len(packed)} tuples instead of {size}")
+        raise damage(what, f"it has marks for {8 * len(packed)} tuples instead of {size}")
     return np.unpackbits(packed, count=size).astype(bool)

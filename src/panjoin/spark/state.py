@@ -25,7 +25,7 @@ from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, Str
 
 from panjoin.errors import DamageError
 from panjoin.expression import Side
-from panjoin.spark.chunk import BORN, HEADER, Chunk, framed, unframed
+from panjoin.spark.chunk import BORN, HEADER, Chunk, damage, framed, unframed
 from panjoin.spark.pack import cut
 
 CHUNK_BYTES = 8 << 20
@@ -78,7 +78,14 @@ class Header:
     @classmethod
     def of(cls, blob: bytes | bytearray) -> Header:
         """From what `to_bytes` gave."""
-        return cls(**json.loads(bytes(unframed(blob, HEADER, _HEADER))))
+        body = bytes(unframed(blob, HEADER, _HEADER))
+        try:
+            found = cls(**json.loads(body))
+        except (ValueError, TypeError, RecursionError) as error:
+            raise damage(_HEADER, f"its checksum is right, but it does not read as a header: {error}") from error
+        if not isinstance(found.parameters, dict):
+            raise damage(_HEADER, f"its checksum is right, but its parameters are {found.parameters!r}")
+        return found
 
 
 class StateOfRecord:

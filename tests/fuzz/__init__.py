@@ -1,0 +1,1 @@
+"""Bytes from anywhere, at the four places where they come in: `make fuzz`."""
