@@ -80,12 +80,10 @@ class Header:
         """From what `to_bytes` gave."""
         body = bytes(unframed(blob, HEADER, _HEADER))
         try:
-            found = cls(**json.loads(body))
-        except (ValueError, TypeError, RecursionError) as error:
+            plain = json.loads(body)
+            return cls(**{**plain, "parameters": {**plain["parameters"]}})
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
             raise damage(_HEADER, f"its checksum is right, but it does not read as a header: {error}") from error
-        if not isinstance(found.parameters, dict):
-            raise damage(_HEADER, f"its checksum is right, but its parameters are {found.parameters!r}")
-        return found
 
 
 class StateOfRecord:
