@@ -35,6 +35,8 @@ from panjoin.spark.metrics import progress_of
 INTERVAL = 0.5
 #: What stands before the cause of a failed query in Spark's own words.
 _CAUSE = "terminated with exception: "
+#: Spark gives a Python worker of the driver ten seconds to start; a busy machine takes longer, and all begins anew.
+_BUSY, PATIENCE = "Python worker failed to connect back", 3
 
 
 class Lane:
@@ -139,6 +141,15 @@ def _check(lane: Lane, told: Mapping[str, Any], feed: Feed, batch: int) -> None:
             raise StateError(f"{lane.what['name']} finds {told['found']} pairs where there are {expected}")
 
 
+def _answered(spark: SparkSession, request: Mapping[str, Any], patience: int) -> dict[str, Any]:
+    try:
+        return {"seen": run(spark, request)}
+    except Exception as error:  # noqa: BLE001  (whatever it is, the parent must hear of it)
+        if patience and _BUSY in str(error):
+            return _answered(spark, request, patience - 1)
+        return {"failed": f"{type(error).__name__}: {str(error).split(_CAUSE)[-1]}"}
+
+
 def main() -> None:
     """Requests until there are no more."""
     settings = json.loads(sys.stdin.readline())
@@ -147,10 +158,7 @@ def main() -> None:
         spark = session("panjoin-bench", master="local[2]", settings=settings)
         spark.sparkContext.setLogLevel("ERROR")
         for line in sys.stdin:
-            try:
-                answer: dict[str, Any] = {"seen": run(spark, json.loads(line))}
-            except Exception as error:  # noqa: BLE001  (whatever it is, the parent must hear of it)
-                answer = {"failed": f"{type(error).__name__}: {str(error).split(_CAUSE)[-1]}"}
+            answer = _answered(spark, json.loads(line), PATIENCE)
             sys.stdout.write(json.dumps(answer) + "\n")
             sys.stdout.flush()
         spark.stop()
