@@ -27,7 +27,7 @@ from panjoin.page.document import document, plain, policy
 
 LOOPBACK = "127.0.0.1"
 #: A browser that has asked within so many seconds is still there.
-PRESENT = 3.0
+PRESENT = 5.0
 #: So long the end is kept for those that are there, in seconds; the page asks once a second ...
 GRACE = 10.0
 #: ... and once one of them has it, so long for the others.

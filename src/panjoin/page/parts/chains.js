@@ -7,8 +7,16 @@ function chains(moment) {
   const all = SIDES.flatMap((side) => moment.chains[side]);
   const times = all.flatMap((each) => [each.oldest, each.newest]).filter((each) => each !== null);
   const within = times.length ? [times.reduce((a, b) => Math.min(a, b)), times.reduce((a, b) => Math.max(a, b))] : null;
-  for (const side of SIDES) document.getElementById(side).replaceChildren(...rows(side, moment.chains[side], within));
+  for (const side of SIDES) {
+    const place = document.getElementById(side);
+    const stood = new Map([...place.querySelectorAll(".chain")].map((list) => [list.ariaLabel, stands(list)]));
+    place.replaceChildren(...rows(side, moment.chains[side], within));
+    for (const list of place.querySelectorAll(".chain")) list.scrollLeft = stood.get(list.ariaLabel) ?? list.scrollWidth;
+  }
 }
+
+// Where somebody has scrolled to; null at the right end, where the newest subwindow is, and stays in sight.
+const stands = (list) => (list.scrollLeft + list.clientWidth >= list.scrollWidth - 2 ? null : list.scrollLeft);
 
 function rows(side, chain, within) {
   const held = chain.reduce((sum, each) => sum + each.size + each.late, 0);
