@@ -47,7 +47,7 @@ function subwindow(each, within) {
     row(each.oldest === null ? "no event time" : `${clock(each.oldest)} – ${clock(each.newest)}`,
       each.oldest === null ? "" : long((each.newest - each.oldest) / 1e6)),
     partitions(each),
-    row(each.partitions.length ? "fullest partition" : "partitions", each.balance === null ? "cut evenly" : `${each.balance.toFixed(2)}x`),
+    row(each.partitions.length ? "fullest partition" : "partitions", balance(each)),
   );
   card.title = each.oldest === null ? "" : `${stamp(each.oldest)} to ${stamp(each.newest)} UTC`;
   const item = element("li");
@@ -73,9 +73,17 @@ function span(each, within) {
   return drawn("svg", settings, inside);
 }
 
+function balance(each) {
+  if (each.balance !== null) return `${each.balance.toFixed(2)}x`;
+  return even(each) ? "cut evenly" : each.size ? "none" : "empty";
+}
+
+// BI-Sort cuts by position, so that nothing is told of its partitions.
+const even = (each) => each.structure.startsWith("bi-sort");
+
 // One bar per stretch of partitions; the dashed line is the mean. Structures that cut evenly have bars of one height.
 function partitions(each) {
-  const given = each.partitions.length ? each.partitions : Array(16).fill(100);
+  const given = each.partitions.length ? each.partitions : Array(16).fill(even(each) ? 100 : 0);
   const kind = each.partitions.length ? "part" : "part even";
   const top = Math.max(200, ...given);
   const wide = 100 / given.length;
