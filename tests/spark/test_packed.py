@@ -65,6 +65,7 @@ def test_packed_sources_give_the_rows_of_the_oracle_and_go_on_after_a_restart(sp
     assert sum(each.tuples("left") for each in told) == 20
 
 
+@pytest.mark.slow
 def test_a_packed_time_window_has_the_watermark_of_rows_and_its_sink_has_every_row_once(spark, tmp_path):
     question = registry.question("equal", "seconds", "left", size=60, batch=10)
     pipeline = PackedPipeline(spark, tmp_path, question)
