@@ -42,11 +42,13 @@ browser: $(VENV)/ready ## a Chromium for the slow tests of the page, by apt-get,
 	    { $$as_root apt-get update -qq && $$as_root apt-get install -qq --yes chromium; }; } >/dev/null; \
 	  $(RUN) -m tests.page.browser; }
 
-check: $(VENV)/ready ## format, lint, types, layers; changes nothing
+check: $(VENV)/ready $(TOOLS)/ready ## format, lint, types, layers, security; changes nothing
 	@$(RUN) -m ruff format --check .
 	@$(RUN) -m ruff check .
 	@$(RUN) -m mypy
 	@$(RUN) -m pytest --quiet tests/house/test_layers.py
+	@$(TOOL) -m bandit --quiet --recursive src --configfile tools/bandit.yaml
+	@$(TOOL) tools/audit.py
 
 audit: $(TOOLS)/ready ## bandit over src, and known vulnerabilities of what is pinned; fails when nobody can be asked
 	@$(TOOL) -m bandit --quiet --recursive src --configfile tools/bandit.yaml

@@ -129,6 +129,8 @@ def test_a_browser_is_installed_by_apt_get_only_when_none_is_found(tree: Path) -
                 "-m ruff check .",
                 "-m mypy",
                 "-m pytest --quiet tests/house/test_layers.py",
+                BANDIT,
+                "tools/audit.py",
             ],
         ),
         ("audit", [BANDIT, "tools/audit.py --required"]),
