@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from panjoin.bench.tables import Table, number, shown
 
@@ -69,12 +70,16 @@ def _positions(columns: Sequence[object]) -> list[float]:
     return [float(at) for at in range(len(columns))]
 
 
-def _distinct(table: Table) -> tuple[dict[tuple[object, ...], str], dict[tuple[object, ...], str]]:
+def _distinct(table: Table) -> tuple[dict[tuple[object, ...], Any], dict[tuple[object, ...], str]]:
     """A colour for each first part of a row, a dash for each rest; or colours alone when rows have one part."""
     firsts = list(dict.fromkeys(row[0] for row in table.rows))
     rests = list(dict.fromkeys(row[1:] for row in table.rows))
+    from matplotlib import colormaps  # noqa: PLC0415
+
     dashes = ("-", "--", ":", "-.")
     by_rest = len(rests) > len(dashes)
-    colour = {row: f"C{(rests.index(row[1:]) if by_rest else firsts.index(row[0])) % 10}" for row in table.rows}
+    place = {row: rests.index(row[1:]) if by_rest else firsts.index(row[0]) for row in table.rows}
+    palette, size = ("tab10", 10) if max(place.values()) < 10 else ("tab20", 20)
+    colour = {row: colormaps[palette](at % size) for row, at in place.items()}
     dash = {row: dashes[(firsts.index(row[0]) if by_rest else rests.index(row[1:])) % 4] for row in table.rows}
     return colour, dash

@@ -54,8 +54,14 @@ def text(records: Iterable[Record]) -> str:
     lines = [
         "# Benchmarks",
         "",
-        "Made from records by `panjoin bench report`; no number is typed by hand. `panjoin bench run` makes the",
-        "records, `panjoin bench list` says what there is.",
+        "Made from records by `panjoin bench report`; no number is typed by hand. `panjoin bench list` says what there",
+        "is, and this makes all of it anew, in half an hour or so; it goes on where it was stopped:",
+        "",
+        "    panjoin bench all --scale small --out docs/records && panjoin bench report docs/records",
+        "",
+        "Nothing else should run meanwhile. `panjoin bench compare A B` fails when B is slower than A by more than the",
+        "noise. Flink and Pathway are measured where PANJOIN_FLINK_PYTHON and PANJOIN_PATHWAY_PYTHON name the Python",
+        "of an environment that has them.",
         "",
         "How to read the tables: a cell is the median of the repeats, ± half of the distance between the largest",
         "and the smallest of them, in percent of the median. K and M are 1024 and 1024² in sizes (W, batch, S, P), and",
@@ -148,6 +154,10 @@ def _experiment(experiment: Experiment, records: Sequence[Record]) -> list[str]:
     lines += [f"- Seed {first.seed}, scale {first.scale}."]
     lines += [f"- The paper: {experiment.paper}"] if experiment.paper else []
     lines += [f"- {contestant}: {how}." for contestant, how in experiment.setup.items()]
+    versions = {
+        each.parameters.get("contestant", ""): each.noted["version"] for each in records if "version" in each.noted
+    }
+    lines += [f"- Versions: {', '.join(f'{name} {which}' for name, which in versions.items())}."] if versions else []
     placed: set[int] = set()  # skipped records whose reason stands below a table
     for view in experiment.views:
         laid_out = table(view, records)

@@ -72,9 +72,9 @@ SIZES = {
         3,
         ((64 * K, "equi", 1), (M, "equi", 1), (M, "band", 1)),
         256 * K,
-        3,
+        2,
         (1, 2),
-        90,
+        100,
     ),
     "paper": Size(
         (
@@ -189,6 +189,7 @@ def _streaming(size: Size, window: int, kind: str, matches: int) -> Iterator[Poi
                 agree(answers, name, answer["found"])
                 rates.setdefault(name, {})[count] = answer["rates"]
                 noted = {"batch": streams.batch, "pairs": answer["found"][0], "started_s": answer.get("started", 0)}
+                noted |= {"version": answer["version"]} if "version" in answer else {}
                 yield Point("throughput", "tuples/s", answer["rates"], which, noted)
                 yield Point("memory", "MB", [answer["peak_bytes"] / 1e6], which)
     yield from cost(rates)

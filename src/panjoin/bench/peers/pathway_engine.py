@@ -9,6 +9,7 @@ import json
 import os
 import sys
 import time
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,8 @@ def main() -> None:
 
     pw.io.subscribe(total, on_change=note)
     pw.run(monitoring_level=pw.MonitoringLevel.NONE)
-    sys.stdout.write("\n" + json.dumps({"found": found, "seconds": [time.perf_counter() - begin]}) + "\n")
+    answer = {"found": found, "seconds": [time.perf_counter() - begin], "version": version("pathway")}
+    sys.stdout.write("\n" + json.dumps(answer) + "\n")
 
 
 if __name__ == "__main__":
