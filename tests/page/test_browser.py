@@ -22,9 +22,9 @@ from tests.page.moments import HOSTILE, board, moment, subwindow
 
 pytestmark = pytest.mark.slow
 
-#: Milliseconds that are waited for what must show up: an hour. Playwright's own 5 and 30 seconds would be limits of time, and
-#: Spark starts meanwhile, kernels are compiled, other tests run beside.
-LONG = 3_600_000
+#: Milliseconds that are waited for what must show up before it counts as missing: ten minutes, for Spark starts
+#: meanwhile, kernels are compiled, other tests run beside. (Playwright's own wait is 5 to 30 seconds.)
+LONG = 600_000
 expect.set_options(timeout=LONG)
 SRC = Path(__file__).resolve().parents[2] / "src"
 
