@@ -35,8 +35,10 @@ from panjoin.spark.metrics import progress_of
 INTERVAL = 0.5
 #: What stands before the cause of a failed query in Spark's own words.
 _CAUSE = "terminated with exception: "
-#: Spark gives a Python worker of the driver ten seconds to start; a busy machine takes longer, and all begins anew.
-_BUSY, PATIENCE = "Python worker failed to connect back", 3
+_APART = "micro-batches instead of one"
+#: What happens on a busy machine alone, and all begins anew: Spark gives a Python worker of the driver ten seconds to
+#: start, and a trigger may come between the files of the two sides.
+_BUSY, PATIENCE = ("Python worker failed to connect back", _APART), 3
 
 
 class Lane:
@@ -71,7 +73,7 @@ class Lane:
         self.query.processAllAvailable()
         fresh = [each for each in self.query.recentProgress if each.batchId > self._batch and each.numInputRows]
         if len(fresh) != 1:
-            raise StateError(f"{self.what['name']} took {len(fresh)} micro-batches instead of one")
+            raise StateError(f"{self.what['name']} took {len(fresh)} {_APART}")
         self._batch = fresh[0].batchId
         workers = [worker for each in progress_of(fresh[0]) for worker in each.workers]
         return {
@@ -145,7 +147,7 @@ def _answered(spark: SparkSession, request: Mapping[str, Any], patience: int) ->
     try:
         return {"seen": run(spark, request)}
     except Exception as error:  # noqa: BLE001  (whatever it is, the parent must hear of it)
-        if patience and _BUSY in str(error):
+        if patience and any(sign in str(error) for sign in _BUSY):
             return _answered(spark, request, patience - 1)
         return {"failed": f"{type(error).__name__}: {str(error).split(_CAUSE)[-1]}"}
 
