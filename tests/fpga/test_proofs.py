@@ -296,13 +296,13 @@ def holds(spec: Any, how: str, directory: Path) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize("depth", [2, 4])
 def test_a_queue_keeps_its_words_in_every_run_from_the_start(depth: int, tmp_path: Path) -> None:
-    assert holds(QueueSpec(depth, leaky=False), "-seq 40", tmp_path)
+    assert holds(QueueSpec(depth, leaky=False), "-seq 20", tmp_path)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("spec", [MergerSpec, ProberSpec])
 def test_merger_and_prober_keep_their_words_in_every_run_from_the_start(spec: Any, tmp_path: Path) -> None:
-    assert holds(spec(leaky=False), "-seq 22", tmp_path)
+    assert holds(spec(leaky=False), "-seq 15", tmp_path)
 
 
 @pytest.mark.slow
