@@ -95,7 +95,7 @@ def test_the_worker_holds_and_finds_what_sorted_lists_hold_and_find(machine: Mac
     [
         {"op": Op.CREATE, "count": room(PARAMS) + 1, "partition_bits": 9},
         {"op": Op.CREATE, "count": PARAMS.partitions * 16 + 1, "partition_bits": 4},
-        {"op": Op.CREATE, "count": 100, "partition_bits": 3},
+        {"op": Op.CREATE, "count": 100, "partition_bits": PARAMS.smallest_partition.bit_length() - 2},
         {"op": Op.CREATE, "count": 100, "partition_bits": PARAMS.address_bits},
         {"op": Op.INSERT, "count": 91},
         {"op": Op.PROBE, "count": room(PARAMS) // 2 + 1},

@@ -216,6 +216,16 @@ class Worker(wiring.Component):
                 with m.Case(Op.EXPIRE):
                     m.d.sync += [self.main_size.eq(0), self.buffer_size.eq(0), capacity.eq(0)]
                     m.next = "idle"
+                with m.Case(Op.SEAL):
+                    m.d.sync += [
+                        order.probing.eq(0),
+                        order.b_base.eq(waiting),
+                        b_size.eq(self.buffer_size),
+                        self.buffer_size.eq(0),
+                    ]
+                    m.next = "to main"
+                    with m.If(self.buffer_size == 0):
+                        m.next = "idle"
             with m.State("create"):
                 with m.If(
                     misfit
