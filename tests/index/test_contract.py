@@ -356,7 +356,7 @@ def test_partition_sizes_are_told_in_key_order_also_when_it_is_opened_again(name
         index.insert(part, np.arange(len(part)))
     index.seal()
     for one in (index, type(index).open(index.arrays())):
-        if name in ("bi-sort", "scan"):
+        if name not in ("rap-table", "wib-tree"):  # the others cut no keys into partitions
             assert one.partition_sizes is None
         else:
             assert one.partition_sizes is not None
