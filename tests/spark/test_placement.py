@@ -58,6 +58,22 @@ def test_a_pair_meets_at_one_worker_and_a_preserved_tuple_is_at_one(predicate, h
             assert set(copies) == {1}
 
 
+@pytest.mark.parametrize("workers", WORKERS)
+@pytest.mark.parametrize("predicate", registry.PREDICATES)
+def test_a_tuple_that_came_to_several_workers_counts_at_one(predicate, workers):
+    question = registry.question(predicate, "everything", "left", size=300)
+    plan = plan_of(question)
+    placement = Placement(plan.spec(), workers)
+    for side, table in (("left", question.left), ("right", question.right)):
+        rows = questions.numbered(table).select(plan.schema(side).names).combine_chunks().to_batches()[0]
+        places = placement.route(side, rows, 0)
+        counted = [
+            len(own) - placement.heard_before(side, rows.take(pa.array(own)), worker)
+            for worker, own in enumerate(places)
+        ]
+        assert sum(counted) == len(set(np.concatenate(places).tolist()))
+
+
 @pytest.mark.parametrize(
     ("predicate", "how", "placed"),
     [

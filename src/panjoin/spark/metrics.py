@@ -173,7 +173,7 @@ class Progress:
         return max((worker.seconds.get(step, 0.0) for worker in self.workers), default=0.0)
 
     def _once(self, what: str, side: Side) -> int:
-        """By arrival every worker has counted all. By key, a tuple that went to several workers is counted by each."""
+        """By arrival every worker has counted all. By key, each those that came to no worker before it."""
         keyed = any(worker.placement == "key" for worker in self.workers)
         return self._sum(what, side) if keyed else self._most(what, side)
 

@@ -19,6 +19,7 @@ has the reasons and what it costs.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -102,6 +103,18 @@ class Placement:
             return self._with_strangers(side, self.cells.of(self._values(keys)), valid, anywhere)
         return self._replicas(side, rows, anywhere)
 
+    def heard_before(self, side: Side, rows: pa.RecordBatch, worker: int) -> int:
+        """How many of these tuples, all of which came to `worker`, came to one before it, too: counts that add up."""
+        if worker == 0 or self.is_home(side):
+            return 0
+        if self.cells is None:
+            return int(rows.num_rows)
+        before = np.zeros(rows.num_rows, bool)
+        for dealt, places in self._dealt(self.cells, side, rows):
+            for own in dealt[:worker]:
+                before[own if places is None else places[own]] = True
+        return int(np.count_nonzero(before))
+
     def _with_strangers(self, side: Side, cells: Array, valid: Array | None, anywhere: Array) -> list[Array]:
         """One cell per tuple. Tuples that can match nothing go anywhere, or nowhere when nobody asks for them."""
         if valid is None or valid.all():
@@ -116,8 +129,7 @@ class Placement:
         assert self.cells is not None
         found: list[list[Array]] = [[] for _ in range(self.workers)]
         matchable = np.zeros(len(anywhere), bool)
-        for low, high, places in self.spec.keys.bounds(side, rows):
-            dealt = deal(self.cells.of(self._values(low)), self.cells.of(self._values(high)), self.workers)
+        for dealt, places in self._dealt(self.cells, side, rows):
             matchable[slice(None) if places is None else places] = True
             for worker, own in enumerate(dealt):
                 found[worker].append(own if places is None else places[own].astype(np.int32))
@@ -126,6 +138,11 @@ class Placement:
             for worker, own in enumerate(deal(anywhere[strangers], anywhere[strangers], self.workers)):
                 found[worker].append(strangers[own])
         return [_union(each) for each in found]
+
+    def _dealt(self, cells: Cells, side: Side, rows: pa.RecordBatch) -> Iterator[tuple[list[Array], Array | None]]:
+        """Per interval: for each worker the tuples whose cells are its own, and where these tuples stand."""
+        for low, high, places in self.spec.keys.bounds(side, rows):
+            yield deal(cells.of(self._values(low)), cells.of(self._values(high)), self.workers), places
 
     def _wants_strangers(self, side: Side) -> bool:
         """Counts and aggregates have a row for every tuple, outer joins keep the unmatched ones."""

@@ -79,6 +79,7 @@ class Resident:
             tuple[Insert, Batch]
         ] = []  #: what was put into unsealed subwindows when they were made again
         self._shape = plan.shape(self.spec)
+        self._placement = plan.placement()
 
     def receive(self, side: Side, pieces: Iterable[Piece]) -> Iterator[pa.RecordBatch]:
         """Join tuples of one side, which come in order; read each answer before asking for the next."""
@@ -86,6 +87,10 @@ class Resident:
             self.crew.meter.heard[side] += piece.heard
             with self.crew.meter.clock("prepare"):
                 prepared = self.join.prepare(side, piece.rows(self.plan.schema(side)), 0.0, piece.among)
+                if (
+                    self._placement is not None and prepared.dropped is not None
+                ):  # a late tuple counts at its first worker
+                    self.join.late[side] -= self._placement.heard_before(side, prepared.dropped, self.number)
             yield from self._rows(self.join.execute(prepared))
 
     def ask(self, side: Side, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
