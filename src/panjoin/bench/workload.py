@@ -139,13 +139,14 @@ def fill(workload: Workload, seed: int, seconds: float) -> Filled:
     filled = Filled(workload, workload.join(), np.random.default_rng(seed))
     start, done = time.perf_counter(), 0
     while done < workload.window:
-        some = min(FILL, workload.window - done)
+        some = min(FILL, max(done, FILL >> 6), workload.window - done)  # small at first: a scan shows soon what it takes
         for side in SIDES:
             filled.take(side, some)
         done += some
         spent = time.perf_counter() - start
-        expected = spent * workload.window / done
-        if done < workload.window and spent > seconds / 8 and expected > seconds:
+        times = workload.window / done
+        expected = spent * (times**2 if workload.structure == "scan" else times)  # a scan compares all with all
+        if done < workload.window and spent > min(5.0, seconds / 8) and expected > seconds:
             filled.join.close()
             raise CannotMeasure(
                 f"filling both windows would take {expected:.0f} s or more; {seconds:.0f} s are allowed"
