@@ -139,7 +139,7 @@ def fill(workload: Workload, seed: int, seconds: float) -> Filled:
     filled = Filled(workload, workload.join(), np.random.default_rng(seed))
     start, done = time.perf_counter(), 0
     while done < workload.window:
-        some = min(FILL, max(done, FILL >> 6), workload.window - done)  # small at first: a scan shows soon what it takes
+        some = min(FILL, max(done, FILL >> 6), workload.window - done)  # small at first, to see what it takes
         for side in SIDES:
             filled.take(side, some)
         done += some
