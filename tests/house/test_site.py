@@ -55,7 +55,8 @@ def test_every_picture_is_shown_and_says_what_it_shows(site: Path) -> None:
     shown = {
         name: text for page in DOCS.glob("*.md") for text, name in re.findall(r"!\[(.*?)\]\((.*?)\)", page.read_text())
     }
-    assert set(shown) == {f"pictures/{path.name}" for path in (DOCS / "pictures").iterdir()}
+    there = [path for folder in ("pictures", "plots") for path in (DOCS / folder).iterdir()]
+    assert set(shown) == {f"{path.parent.name}/{path.name}" for path in there}
     assert all(len(text) > 20 for text in shown.values())
     assert all((site / name).exists() for name in shown)
 
