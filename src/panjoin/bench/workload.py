@@ -39,8 +39,8 @@ SIDES = ("left", "right")
 BYTES_PER_TUPLE = {"bi-sort": 12, "rap-table": 24, "wib-tree": 24, "scan": 10}
 #: Beside the windows: a batch as it comes, encoded, sorted, its order, its counts, and the table of these.
 BYTES_PER_BATCH_TUPLE = 64
-#: Windows are filled in pushes of this size.
-FILL = 1 << 23
+#: Windows are filled in pushes: of so many tuples first, which shows what filling takes, then of as many as there are.
+FIRST_FILL, FILL = 1 << 17, 1 << 23
 #: Most pushes of one measurement, and most repeats they are divided into.
 MOST_PUSHES, REPEATS = 4096, 5
 SCHEMA = pa.schema([("k", pa.int32())])
@@ -139,7 +139,7 @@ def fill(workload: Workload, seed: int, seconds: float) -> Filled:
     filled = Filled(workload, workload.join(), np.random.default_rng(seed))
     start, done = time.perf_counter(), 0
     while done < workload.window:
-        some = min(FILL, max(done, FILL >> 6), workload.window - done)  # small at first, to see what it takes
+        some = min(FILL, max(done, FIRST_FILL), workload.window - done)
         for side in SIDES:
             filled.take(side, some)
         done += some
