@@ -55,7 +55,7 @@ def text(records: Iterable[Record]) -> str:
         "# Benchmarks",
         "",
         "Made from records by `panjoin bench report`; no number is typed by hand. `panjoin bench list` says what there",
-        "is, and this makes all of it anew, in half an hour or so; it goes on where it was stopped:",
+        "is, and this makes all of it anew; it goes on where it was stopped:",
         "",
         "    panjoin bench all --scale small --out docs/records && panjoin bench report docs/records",
         "",

@@ -142,7 +142,7 @@ def report(
     *,
     records: Annotated[Path, typer.Option(help="Directory of the records.")] = RECORDS,
     to: Annotated[Path, typer.Option(help="The page with the markers; its figures lie in pictures/ beside it.")] = PAGE,
-    scale: Annotated[str, typer.Option(help="toy: a minute or two; small: the page's, an hour.")] = "small",
+    scale: Annotated[str, typer.Option(help="toy: a minute or two; small: the page's.")] = "small",
     measure: Annotated[bool, typer.Option(help="First measure what has no record yet.")] = True,
     again: Annotated[bool, typer.Option(help="Measure also what has records; placements come from the cache.")] = False,
     board_watts: Annotated[float, typer.Option(help="Energy model: the board with FPGA and memory.")] = 7.9,

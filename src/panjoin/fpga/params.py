@@ -100,8 +100,8 @@ def _between(name: str, value: int, least: int, most: int) -> None:
         raise ParameterError(f"{name} must be between {least} and {most} here, not {value}")
 
 
-# A channel takes 8 bursts ahead, 48 cycles of work: enough never to run dry, and half of what the cutter's words, which
-# many steps wait for one after another, would stand in line for with 16.
+# A channel takes 8 bursts ahead: by arithmetic enough to keep it busy, and half of what the cutter's words, which many
+# steps wait for one after another, stand in line for with 16. The bandwidth with 8 has not been measured yet.
 _BOARD = Memory(queue=8)
 
 PRESETS: dict[str, Params] = {
